@@ -8,12 +8,12 @@ from fstui.report import formats
 from fstui.report.sections import Report
 
 
-def printed(report: Report, format_: str = "plain", width: int | None = None) -> str:
+def as_text(report: Report, format_: str = "plain", width: int | None = None) -> str:
     """Return the report in that format, as text."""
     return _text(formats.render_report(format_, report, width))
 
 
-def printed_run(run: Run, format_: str = "plain", saved_to: str | None = None) -> str:
+def run_as_text(run: Run, format_: str = "plain", saved_to: str | None = None) -> str:
     """Return a run in that format, as text."""
     return _text(formats.render(format_, run, saved_to))
 

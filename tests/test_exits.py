@@ -27,7 +27,7 @@ from fstui.state.runs import Summary
 from tests.factories import screens
 from tests.factories.samples import FAILED_RUN, RUN
 from tests.hostile import NAME, assert_safe, everywhere
-from tests.printing import printed, printed_run
+from tests.printing import as_text, run_as_text
 
 PACKAGE = Path(fstui.__file__).parent
 HOSTILE = everywhere(replace(screens.RUN, simulated="made up", left_behind=("/srv/.fstui-x",)))
@@ -74,7 +74,7 @@ def test_run_with_hostile_names_is_printed_as_text(run: Run) -> None:
         assert_safe(text if isinstance(text, str) else text.decode())
         # the seconds of a run without a database consist of the header only
         assert name == "seconds" or "x1b" in str(text) or "u001b" in str(text)
-    assert_safe(printed(compare.comparison_report([run, HOSTILE])))
+    assert_safe(as_text(compare.comparison_report([run, HOSTILE])))
 
 
 def test_columns_are_as_wide_as_their_visible_text() -> None:
@@ -84,7 +84,7 @@ def test_columns_are_as_wide_as_their_visible_text() -> None:
 
 @pytest.mark.parametrize("run", [HOSTILE, FAILED], ids=["prepared", "failed"])
 def test_table_of_cells_has_one_row_per_step(run: Run) -> None:
-    text = printed_run(run, "csv")
+    text = run_as_text(run, "csv")
     assert_safe(text)
     rows = list(csv.reader(io.StringIO(text)))
     assert len(rows) == 1 + len(run.steps) and len({len(row) for row in rows}) == 1
@@ -103,15 +103,15 @@ def test_list_is_text() -> None:
     box = everywhere(screens.INVENTORY)
     flags = {mount + NAME: everywhere(judgement) for mount, judgement in screens.FLAGS.items()}
     assert isinstance(flags["/dev/shm" + NAME], Judgement)
-    text = printed(inventory.inventory_report(box, flags))
+    text = as_text(inventory.inventory_report(box, flags))
     assert_safe(text)
     assert "/srv/queue\\x1b[31m" in text
-    assert_safe(printed(inventory.inventory_report(box, flags), "json"))
+    assert_safe(as_text(inventory.inventory_report(box, flags), "json"))
 
 
 def test_history_is_text_with_one_line_per_run_and_note() -> None:
     good = everywhere(Summary(path="a", id="a", started_at="2026-11-20T03:12:44+01:00", scenario="b", target="c"))
-    text = printed(history.history_report([good, Summary(path="b", unreadable=NAME)]))
+    text = as_text(history.history_report([good, Summary(path="b", unreadable=NAME)]))
     assert_safe(text)
     assert text.count("unreadable:") == 1 and len(text.split("unreadable:")[0].splitlines()) == 2
 
@@ -121,10 +121,10 @@ def test_scenarios_and_plans_are_text() -> None:
     mine = Scenario(name=NAME, title=NAME, question=NAME, help=NAME, settings={NAME: setting}, steps=[])
     planned, cut = everywhere(screens.PLAN), everywhere(power_cut.make_plan({}))
     for text in (
-        printed(plans.scenarios_report([(mine, planned)], cut)),
-        printed(plans.scenario_report(mine, planned)),
-        printed(plans.power_cut_report(cut)),
-        printed(plans.plan_report(planned, everywhere(screens.DATA))),
+        as_text(plans.scenarios_report([(mine, planned)], cut)),
+        as_text(plans.scenario_report(mine, planned)),
+        as_text(plans.power_cut_report(cut)),
+        as_text(plans.plan_report(planned, everywhere(screens.DATA))),
     ):
         assert_safe(text)
 

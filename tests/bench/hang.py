@@ -23,14 +23,14 @@ def main(argv: list[str]) -> int:
                 tempfile.TemporaryDirectory(dir=options.dir) as workshop,
                 hanging.hanging_mount(Path(workshop)) as mount,
             ):
-                for row in hanging.rows(mount, place, call, commands):
+                for row in hanging.run_all(mount, place, call, commands):
                     wrong += not row.well
                     print(f"{place:8}{call:9}{row.line}", flush=True)
                 if place != "another":
-                    row = hanging.midway(mount, place, call)
+                    row = hanging.stop_midway(mount, place, call)
                     wrong += not row.well
                     print(f"{place:8}{call:9}stopped midway: {row.line}", flush=True)
-                wrong += len(left := hanging.cleaned(mount))
+                wrong += len(left := hanging.leftovers_after_clean(mount))
                 print(f"{place:8}{call:9}left behind after clean: {len(left)}", flush=True)
     print(f"{wrong} wrong")
     return 1 if wrong else 0

@@ -168,7 +168,7 @@ def on_slow_disk(place: Path) -> Iterator[disks.Storage]:
         losetup = ("losetup", "--find", "--show", str(fuse.point / image.name))
         device = Path(disks.sh(*fuse.within, *losetup)).name
         try:
-            disks.write_cache(device).write_text("write back")
+            disks.cache_file(device).write_text("write back")
             disks.sh(*disks.MKFS["ext4"], f"/dev/{device}", f"{DISK_BYTES // 2 // 1024}k")
             with disks.mounted(f"/dev/{device}", place / "mnt", "ext4") as point:
                 yield disks.Storage(point, device)

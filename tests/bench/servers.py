@@ -70,7 +70,7 @@ class MariaDB(Kind):
     each_transaction = "performance_schema"
 
     async def fill(self, server: ThrowawayServer) -> None:
-        await servers.ask(server, "CREATE DATABASE IF NOT EXISTS fstui")
+        await servers.query(server, "CREATE DATABASE IF NOT EXISTS fstui")
         await text_of(*self._sysbench(server, "prepare"))
 
     async def load(self, server: ThrowawayServer, clients: int, seconds: float) -> Load:
@@ -78,7 +78,7 @@ class MariaDB(Kind):
         return Load(round(number(r"transactions: +(\d+)", text)), number(r"total time: +([\d.]+)s", text))
 
     async def counts(self, server: ThrowawayServer) -> dict[str, int]:
-        rows = await servers.ask(
+        rows = await servers.query(
             server,
             "SELECT 'performance_schema', SUM(count_misc) FROM performance_schema.file_summary_by_event_name "
             "WHERE event_name = 'wait/io/file/sql/binlog'",  # neither reads nor writes: syncs of the binary log
@@ -102,7 +102,7 @@ class PostgreSQL(Kind):
 
     async def fill(self, server: ThrowawayServer) -> None:
         await text_of(*self._pgbench(server, "-q", "-i", "-s", "5"))
-        await servers.ask(server, "CHECKPOINT")
+        await servers.query(server, "CHECKPOINT")
 
     async def load(self, server: ThrowawayServer, clients: int, seconds: float) -> Load:
         text = await text_of(*self._pgbench(server, "-n", "-c", str(clients), "-T", str(round(seconds))))
@@ -111,7 +111,7 @@ class PostgreSQL(Kind):
 
     async def counts(self, server: ThrowawayServer) -> dict[str, int]:
         await asyncio.sleep(2)  # its processes report from time to time, at the latest when they are idle
-        ((syncs,),) = await servers.ask(server, "SELECT wal_sync FROM pg_stat_wal")
+        ((syncs,),) = await servers.query(server, "SELECT wal_sync FROM pg_stat_wal")
         return {"pg_stat_wal.wal_sync": int(syncs)}
 
     def _pgbench(self, server: ThrowawayServer, *words: str) -> tuple[str, ...]:
@@ -140,7 +140,7 @@ async def measured(kind: Kind, directory: str, clients: int, seconds: float) -> 
         tempfile.TemporaryDirectory(prefix="fstui-bench-", dir=directory) as place,
         disks.on_loop(Path(place), size_bytes=DISK_BYTES) as storage,
     ):
-        async with servers.existing(kind.kind, storage.directory / "server", **kind.options) as server:
+        async with servers.existing_server(kind.kind, storage.directory / "server", **kind.options) as server:
             await kind.fill(server)
             before = await kind.counts(server)
             with watching() as watch:

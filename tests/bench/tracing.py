@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from fstui.runs.machine.local import LocalMachine
 from tests.bench.pairs import arguments, rotated, row
-from tests.measure.probes.driving import Driven
+from tests.measure.probes.driving import RunningProbe
 
 METHODS: dict[str, dict[str, Any]] = {
     "fdatasync": {"sync": "fdatasync"},
@@ -72,7 +72,7 @@ def main(argv: list[str]) -> int:
 def measured(name: str, settings: Mapping[str, Any], directory: str, rounds: int, seconds: float) -> Ratios:
     with (
         tempfile.TemporaryDirectory(prefix="fstui-bench-", dir=directory) as place,
-        Driven(Path(place), seconds=3600.0, max_bytes_per_s=1 << 40, **settings) as probe,
+        RunningProbe(Path(place), seconds=3600.0, max_bytes_per_s=1 << 40, **settings) as probe,
     ):
         probe.until("ready")
         probe.say("go")
@@ -80,7 +80,7 @@ def measured(name: str, settings: Mapping[str, Any], directory: str, rounds: int
     return ratios(windows, operations(probe))
 
 
-async def in_turn(name: str, probe: Driven, place: str, rounds: int, seconds: float) -> list[dict[str, Window]]:
+async def in_turn(name: str, probe: RunningProbe, place: str, rounds: int, seconds: float) -> list[dict[str, Window]]:
     """Return the windows of each round, and end the probe afterwards."""
     hearing = asyncio.create_task(asyncio.to_thread(probe.until, "done"))
     windows: list[dict[str, Window]] = []
@@ -103,7 +103,7 @@ async def in_turn(name: str, probe: Driven, place: str, rounds: int, seconds: fl
     return windows
 
 
-async def one_window(who: str, probe: Driven, place: str, seconds: float) -> Window:
+async def one_window(who: str, probe: RunningProbe, place: str, seconds: float) -> Window:
     if who == UNTRACED:
         return await watched(seconds)
     async with traced(place, probe.process.pid):
@@ -133,7 +133,7 @@ async def traced(place: str, pid: int) -> AsyncIterator[None]:
         await trace.stop()
 
 
-def operations(probe: Driven) -> list[tuple[int, int]]:
+def operations(probe: RunningProbe) -> list[tuple[int, int]]:
     """Return the end and the duration of each operation, in ns."""
     found = []
     for samples in list(probe.samples):

@@ -23,7 +23,7 @@ from fstui.simulate.lab.laboratory import Lab, LabVolume
 from fstui.state import runs
 from tests.cli.conftest import Fstui
 from tests.factories.samples import RUN
-from tests.printing import printed
+from tests.printing import as_text
 
 KINDS = {**documents.DOCUMENTS, **of_fleets.DOCUMENTS}
 SCHEMAS = {EVENTS: documents.schema_of_events()} | {name: documents.schema(*kind) for name, kind in KINDS.items()}
@@ -129,5 +129,5 @@ def test_documents_of_the_laboratory_are_valid() -> None:
     lab = Lab(
         run="abc123", directory="/srv/class", identity=(1, 2), volumes=(oak, LabVolume(name="elm", kind="volatile"))
     )
-    assert_valid("lab", printed(teaching.lab_report(lab), "json"))
-    assert_valid("envelope", printed(teaching.envelope_report(oak), "json"))
+    assert_valid("lab", as_text(teaching.lab_report(lab), "json"))
+    assert_valid("envelope", as_text(teaching.envelope_report(oak), "json"))

@@ -34,7 +34,7 @@ GIB = 1 << 30
 SCENARIO = Path(__file__).parents[2] / "scenarios/sysbench-oltp.toml"
 
 
-def needed(*kinds: str) -> dict[str, str]:
+def require(*kinds: str) -> dict[str, str]:
     """Return an environment whose PATH contains these servers and sysbench. Skip the test if one is missing.
 
     ``postgresql-18`` means this version, not that of the distribution.
@@ -62,7 +62,7 @@ def _found(kind: str) -> bool:
         return pool.submit(asyncio.run, programs.find_server(kind)).result() is not None
 
 
-def alone(directory: Path) -> str:
+def without_disk_steps(directory: Path) -> str:
     """Return a file with ``sysbench-oltp`` without the steps that measure the disk itself, which saves 3 s."""
     head, *steps = SCENARIO.read_text().split("[[steps]]\n")
     file = directory.parent / "sysbench-alone.toml"
@@ -78,14 +78,14 @@ def measure(
     scenario: str = "sysbench-oltp",
 ) -> Run:
     """Run ``sysbench-oltp`` with one second per step and no warm-up. Return the document."""
-    pairs = headless.given("seconds=1", "warmup=0", *settings)
+    pairs = headless.set_options("seconds=1", "warmup=0", *settings)
     done = headless.call("run", scenario, directory, "--format", "json", *pairs, environment=environment)
     assert done.returncode == code, done.stderr.decode()
     return decode_run(done.stdout)
 
 
-def refused(directory: Path, *settings: str, environment: Mapping[str, str] | None = None) -> str:
-    done = headless.call("run", "sysbench-oltp", directory, *headless.given(*settings), environment=environment)
+def refusal(directory: Path, *settings: str, environment: Mapping[str, str] | None = None) -> str:
+    done = headless.call("run", "sysbench-oltp", directory, *headless.set_options(*settings), environment=environment)
     assert done.returncode == 2 and not done.stdout, done.stderr.decode()
     (sentence,) = done.stderr.decode().splitlines()
     return sentence.removeprefix("fstui: ")
@@ -103,9 +103,9 @@ def processes_of(directory: Path) -> list[str]:
 
 
 @asynccontextmanager
-async def existing(kind: str, directory: Path, **options: Any) -> AsyncIterator[ThrowawayServer]:
+async def existing_server(kind: str, directory: Path, **options: Any) -> AsyncIterator[ThrowawayServer]:
     """Start a server that fstui treats as an existing one. Skip the test if it is not installed."""
-    needed(kind)
+    require(kind)
     directory.mkdir()
     directory.chmod(0o755)
     settings = msgspec.convert({"server": kind, "options": options}, Sysbench)
@@ -120,7 +120,7 @@ async def existing(kind: str, directory: Path, **options: Any) -> AsyncIterator[
         assert await server.stop() is None
 
 
-async def ask(server: ThrowawayServer, *statements: str) -> list[tuple[str, ...]]:
+async def query(server: ThrowawayServer, *statements: str) -> list[tuple[str, ...]]:
     """Query the server as its administrator."""
     connection: Connection = server.connection
     database = "postgres" if connection.driver == "pgsql" else "information_schema"
@@ -132,7 +132,7 @@ async def run(
     directory: Path, *settings: str, password: str = "", scenario: str = "sysbench-oltp", plan: bool = False
 ) -> tuple[int, bytes, str]:
     """Run or plan a scenario while this process runs a server. Return status, stdout and stderr."""
-    pairs = headless.given("seconds=1", "warmup=0", *settings)
+    pairs = headless.set_options("seconds=1", "warmup=0", *settings)
     words = ["run", scenario, directory, "--format", "plain" if plan else "json", *pairs, *(["--plan"] if plan else [])]
     environment = {**os.environ, **({"FSTUI_DB_PASSWORD": password} if password else {})}
     done = await asyncio.to_thread(headless.call, *words, environment=environment)

@@ -34,20 +34,20 @@ async def grant(server: ThrowawayServer) -> None:
     (shown,) = (block for block in re.findall(r"```sql\n(.*?)```", DATABASES_PAGE, re.DOTALL) if word in block)
     quoted = PASSWORD.replace("'", "''")
     named = shown.replace("'PASSWORD'", f"'{quoted}'").replace("'fstui'@", "'app'@").replace("ROLE fstui ", "ROLE app ")
-    await servers.ask(server, *(statement.removesuffix(";") for statement in named.splitlines()))
+    await servers.query(server, *(statement.removesuffix(";") for statement in named.splitlines()))
 
 
 async def test_run_gets_a_database_that_is_dropped_afterwards(workshop: Path, own_user: Path) -> None:
     with disks.on_loop(workshop, size_bytes=2 * GIB) as storage:
-        async with servers.existing("mariadb", storage.directory / "existing", sync_binlog=1) as server:
+        async with servers.existing_server("mariadb", storage.directory / "existing", sync_binlog=1) as server:
             await grant(server)
-            before = await servers.ask(server, "SHOW DATABASES")
+            before = await servers.query(server, "SHOW DATABASES")
             target = storage.directory / "target"
             target.mkdir()
             reach = ("server=mariadb", f"socket={server.connection.socket}", "user=app", ONE)
             code, out, story = await servers.run(target, *reach, password=PASSWORD)
             assert code == 0, story
-            assert await servers.ask(server, "SHOW DATABASES") == before
+            assert await servers.query(server, "SHOW DATABASES") == before
         run = decode_run(out)
         step = headless.step_named(run, "oltp_update_index")
         described = servers.server_of(step)
@@ -55,7 +55,7 @@ async def test_run_gets_a_database_that_is_dropped_afterwards(workshop: Path, ow
         assert described.variables["innodb_flush_log_at_trx_commit"] == "1"
         assert servers.settings_of(step).options == {}  # no option was changed
         assert step.syncs == step.ops > 0
-        assert headless.accused_of(run) == set()
+        assert headless.rules_against(run) == set()
         saved = (own_user / ".local/state/fstui/runs").iterdir()
         for text in (out.decode(), story, *(path.read_text() for path in saved)):
             assert PASSWORD not in text
@@ -66,8 +66,10 @@ async def test_server_at_a_port_is_located_unless_it_is_forwarded(workshop: Path
     port = free_port()
     listening = {"skip_networking": 0, "bind_address": "127.0.0.1", "port": port}
     with disks.on_loop(workshop, size_bytes=2 * GIB) as storage:
-        async with servers.existing("mariadb", storage.directory / "existing", sync_binlog=1, **listening) as server:
-            await servers.ask(server, "CREATE USER 'app'@'%'", "GRANT ALL ON `fstui\\_%`.* TO 'app'@'%'")
+        async with servers.existing_server(
+            "mariadb", storage.directory / "existing", sync_binlog=1, **listening
+        ) as server:
+            await servers.query(server, "CREATE USER 'app'@'%'", "GRANT ALL ON `fstui\\_%`.* TO 'app'@'%'")
             reach = ("server=mariadb", "host=127.0.0.1", "user=app", ONE)
             code, out, story = await servers.run(storage.directory, *reach, f"port={port}")
             assert code == 0, story
@@ -119,13 +121,13 @@ async def relayed(port: int) -> AsyncIterator[int]:
 
 async def test_plan_describes_an_existing_server_and_makes_nothing(workshop: Path) -> None:
     existing = workshop / "existing"
-    async with servers.existing("mariadb", existing, sync_binlog=1) as server:
-        await servers.ask(server, "CREATE USER 'app'@'localhost'")
-        before = await servers.ask(server, _DATABASES)
+    async with servers.existing_server("mariadb", existing, sync_binlog=1) as server:
+        await servers.query(server, "CREATE USER 'app'@'localhost'")
+        before = await servers.query(server, _DATABASES)
         reach = ("server=mariadb", f"socket={server.connection.socket}", "user=app", ONE)
         code, out, story = await servers.run(workshop, *reach, plan=True)
         assert code == 0, story
-        names = await servers.ask(server, _DATABASES)
+        names = await servers.query(server, _DATABASES)
         code, refused, _ = await servers.run(workshop, *reach[:2], "user=nobody-here", ONE, plan=True)
     output = " ".join(out.decode().split())
     assert "MariaDB 1" in output and "sync_binlog = 1, innodb_flush_log_at_trx_commit = 1" in output
@@ -139,10 +141,10 @@ async def test_plan_describes_an_existing_server_and_makes_nothing(workshop: Pat
 
 async def test_settings_of_an_existing_server_are_judged(workshop: Path) -> None:
     with disks.on_loop(workshop, size_bytes=2 * GIB) as storage:
-        alone = servers.alone(storage.directory)
-        async with servers.existing("postgresql", storage.directory / "existing", fsync="off") as server:
+        alone = servers.without_disk_steps(storage.directory)
+        async with servers.existing_server("postgresql", storage.directory / "existing", fsync="off") as server:
             await grant(server)
-            await servers.ask(server, "CREATE ROLE poor LOGIN")
+            await servers.query(server, "CREATE ROLE poor LOGIN")
             reach = ("server=postgresql", f"socket={server.connection.socket}", "user=poor", ONE)
             code, _, story = await servers.run(storage.directory, *reach, scenario=alone)
             assert code == 2 and "permission denied to create database" in story and "CREATEDB" in story
@@ -150,7 +152,7 @@ async def test_settings_of_an_existing_server_are_judged(workshop: Path) -> None
             code, out, story = await servers.run(storage.directory, *reach, scenario=alone)
             assert code == 0, story
         run = decode_run(out)
-        assert (run.verdict, headless.accused_of(run)) == ("not-durable", {"commits-without-flushes"})
+        assert (run.verdict, headless.rules_against(run)) == ("not-durable", {"commits-without-flushes"})
         (found,) = (finding for finding in run.findings if finding.rule == "commits-without-flushes")
         assert found.scope == "process" and "fsync = off" in found.title
 
@@ -159,14 +161,14 @@ async def test_preloaded_library_in_the_server_alone_is_found(workshop: Path, mo
     library = disks.eatmydata()
     with disks.on_loop(workshop, size_bytes=2 * GIB) as storage:
         monkeypatch.setenv("LD_PRELOAD", library)
-        async with servers.existing("mariadb", storage.directory / "existing", sync_binlog=1) as server:
+        async with servers.existing_server("mariadb", storage.directory / "existing", sync_binlog=1) as server:
             monkeypatch.delenv("LD_PRELOAD")
             await grant(server)
             reach = ("server=mariadb", f"socket={server.connection.socket}", "user=app", ONE)
             code, out, story = await servers.run(storage.directory, *reach, password=PASSWORD)
             assert code == 0, story
         run = decode_run(out)
-        assert (run.verdict, headless.accused_of(run)) == ("not-durable", {"commits-without-flushes"})
+        assert (run.verdict, headless.rules_against(run)) == ("not-durable", {"commits-without-flushes"})
         assert "libeatmydata" in run.sentence
 
 
@@ -175,9 +177,9 @@ async def test_option_file_supplies_tls(workshop: Path, own_user: Path) -> None:
     certificates(keys)
     secured = {f"ssl_{what}": str(keys / f"{name}.pem") for what, name in (("ca", "ca"), ("cert", "it"), ("key", "it"))}
     with disks.on_loop(workshop, size_bytes=2 * GIB) as storage:
-        alone = servers.alone(storage.directory)
-        async with servers.existing("mariadb", storage.directory / "existing", **secured) as server:
-            await servers.ask(
+        alone = servers.without_disk_steps(storage.directory)
+        async with servers.existing_server("mariadb", storage.directory / "existing", **secured) as server:
+            await servers.query(
                 server,
                 "CREATE USER 'app'@'localhost' IDENTIFIED BY 'secret' REQUIRE X509",
                 "GRANT ALL ON `fstui\\_%`.* TO 'app'@'localhost'",
@@ -214,36 +216,36 @@ def certificates(directory: Path) -> None:
 
 async def test_refusal_of_an_existing_server_is_one_sentence(workshop: Path) -> None:
     with disks.on_loop(workshop, size_bytes=2 * GIB) as storage:
-        async with servers.existing("mariadb", storage.directory / "existing") as server:
+        async with servers.existing_server("mariadb", storage.directory / "existing") as server:
             await grant(server)
             reach = ("server=mariadb", f"socket={server.connection.socket}", ONE)
             code, out, story = await servers.run(storage.directory, *reach, "user=app", password="wrong")
             assert (code, out) == (2, b"")
             assert story.count("\n") == 1 and "Access denied" in story and "FSTUI_DB_PASSWORD" in story
-            await servers.ask(server, "CREATE USER 'poor'@'localhost'")
+            await servers.query(server, "CREATE USER 'poor'@'localhost'")
             code, out, story = await servers.run(storage.directory, *reach, "user=poor")
             assert (code, out) == (2, b"") and "Access denied" in story and story.count("\n") == 1
-            await servers.ask(
+            await servers.query(
                 server,
                 "CREATE USER 'maker'@'localhost'",
                 "GRANT CREATE, SELECT, INSERT ON `fstui\\_%`.* TO 'maker'@'localhost'",
                 "CREATE USER 'reader'@'localhost'",
                 "GRANT CREATE, DROP, SELECT ON `fstui\\_%`.* TO 'reader'@'localhost'",
             )
-            before = await servers.ask(server, "SHOW DATABASES")
+            before = await servers.query(server, "SHOW DATABASES")
             for user in ("maker", "reader"):
                 code, out, story = await servers.run(storage.directory, *reach, f"user={user}")
                 assert (code, out) == (2, b"") and "denied" in story and "GRANT ALL" in story, story
-            assert await servers.ask(server, "SHOW DATABASES") == before
+            assert await servers.query(server, "SHOW DATABASES") == before
         assert servers.left_in(storage.directory) == ["existing"]
         assert ledger.entries() == []
 
 
 async def test_only_the_database_of_a_killed_run_is_dropped(workshop: Path) -> None:
     with disks.on_loop(workshop, size_bytes=2 * GIB) as storage:
-        async with servers.existing("mariadb", storage.directory / "existing") as server:
-            await servers.ask(server, "CREATE DATABASE fstui_dead", "CREATE DATABASE fstui_living")
-            await servers.ask(server, "CREATE TABLE fstui_living.precious (id INTEGER)")
+        async with servers.existing_server("mariadb", storage.directory / "existing") as server:
+            await servers.query(server, "CREATE DATABASE fstui_dead", "CREATE DATABASE fstui_living")
+            await servers.query(server, "CREATE TABLE fstui_living.precious (id INTEGER)")
             existing = replace(server.connection, database="fstui_living")
             planted = ledger.write_entry("living", kind="database", what=msgspec.json.encode(existing).decode())
             assert "was not dropped: fstui did not create it" in (await leftovers.remove(planted) or "")
@@ -254,13 +256,13 @@ async def test_only_the_database_of_a_killed_run_is_dropped(workshop: Path) -> N
             entry = ledger.write_entry("dead", kind="database", what=msgspec.json.encode(left).decode())
             assert leftovers.label(entry) == f"database fstui_dead on socket {server.connection.socket}"
             assert await leftovers.remove(entry) is None
-            names = {name for (name,) in await servers.ask(server, "SHOW DATABASES")}
+            names = {name for (name,) in await servers.query(server, "SHOW DATABASES")}
             assert "fstui_dead" not in names and "fstui_living" in names
         assert entry not in ledger.entries()
 
 
 async def test_database_on_a_silent_server_stays_in_the_ledger(workshop: Path) -> None:
-    servers.needed("mariadb")
+    servers.require("mariadb")
     nobody = {"driver": "mysql", "socket": str(workshop / "none"), "user": "app", "database": "fstui_dead"}
     entry = ledger.write_entry("dead", kind="database", what=msgspec.json.encode(nobody).decode())
     sentence = await leftovers.remove(entry)

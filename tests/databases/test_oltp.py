@@ -11,7 +11,7 @@ from fstui.model.run import Run
 from fstui.model.steps import Step
 from tests.databases import servers
 from tests.databases.servers import GIB
-from tests.printing import printed_run
+from tests.printing import run_as_text
 from tests.real import disks, headless
 
 SYNCED_BY_A_COMMIT = {
@@ -28,7 +28,7 @@ DURABLE = {
 
 @pytest.mark.parametrize("server", [*DURABLE, "postgresql-16", "postgresql-18"])
 def test_durable_and_lossy_commits_differ_in_the_evidence(workshop: Path, own_user: Path, server: str) -> None:
-    environment = servers.needed(server)
+    environment = servers.require(server)
     kind, _, version = server.partition("-")
     with disks.on_loop(workshop, size_bytes=2 * GIB) as storage:
         chosen = (f"server={kind}", "workload=oltp_update_index,oltp_read_only")
@@ -51,8 +51,8 @@ def test_durable_and_lossy_commits_differ_in_the_evidence(workshop: Path, own_us
         assert str(servers.server_of(durable).data_directory).startswith(str(storage.directory))
         (found,) = (finding for finding in run.findings if finding.rule == "commits-without-flushes")
         assert (found.scope, found.steps) == ("step", (other.name,))
-        assert headless.accused_of(run) == set()
-        assert headless.judged_again(run).findings == run.findings
+        assert headless.rules_against(run) == set()
+        assert headless.judge_again(run).findings == run.findings
         in_every_report_as_sysbench_said_it(run)
 
         assert servers.left_in(storage.directory) == []
@@ -74,10 +74,10 @@ def syncs_of(step: Step, file: str) -> int:
     ],
 )
 def test_configurations_share_tables(workshop: Path, kind: str, durable: str, option: str, variable: str) -> None:
-    environment = servers.needed(kind)
+    environment = servers.require(kind)
     with disks.on_loop(workshop, size_bytes=2 * GIB) as storage:
         chosen = (f"server={kind}", "workload=oltp_insert", durable, "warmup=1")
-        alone, both = servers.alone(storage.directory), f"{option}=true,false"
+        alone, both = servers.without_disk_steps(storage.directory), f"{option}=true,false"
         run = servers.measure(storage.directory, *chosen, both, environment=environment, scenario=alone)
     measured = [step for step in run.steps if isinstance(step.settings, Sysbench)]
     values = [servers.settings_of(step).options[variable] for step in measured]
@@ -93,7 +93,7 @@ def test_configurations_share_tables(workshop: Path, kind: str, durable: str, op
 
 def in_every_report_as_sysbench_said_it(run: Run) -> None:
     measured = [step for step in run.steps if isinstance(step.settings, Sysbench)]
-    rows, text = printed_run(run, "csv").splitlines(), printed_run(run, "markdown")
+    rows, text = run_as_text(run, "csv").splitlines(), run_as_text(run, "markdown")
     for step in measured:
         figures = servers.figures_of(step)
         queries, stated = figures.queries, figures.latency_ms
@@ -110,10 +110,10 @@ def in_every_report_as_sysbench_said_it(run: Run) -> None:
 
 
 def test_live_line_is_updated_every_second(workshop: Path) -> None:
-    environment = servers.needed("mariadb")
+    environment = servers.require("mariadb")
     with disks.on_loop(workshop, size_bytes=2 * GIB) as storage:
-        pairs = headless.given("server=mariadb", "durability=high", "workload=oltp_insert", "seconds=3")
-        alone = servers.alone(storage.directory)
+        pairs = headless.set_options("server=mariadb", "durability=high", "workload=oltp_insert", "seconds=3")
+        alone = servers.without_disk_steps(storage.directory)
         done = headless.call("run", alone, storage.directory, "--format", "events", *pairs, environment=environment)
         events = [json.loads(line) for line in done.stdout.splitlines()]
     live = [event["snapshot"] for event in events if event["event"] == "StepProgressed"]
@@ -126,7 +126,7 @@ def test_live_line_is_updated_every_second(workshop: Path) -> None:
 
 
 def test_settings_choose_the_matrix(workshop: Path) -> None:
-    environment = servers.needed("mariadb", "postgresql")
+    environment = servers.require("mariadb", "postgresql")
     with disks.on_loop(workshop, size_bytes=2 * GIB) as storage:
         run = servers.measure(
             storage.directory,
@@ -138,7 +138,7 @@ def test_settings_choose_the_matrix(workshop: Path) -> None:
             "wal_sync_method=open_datasync",
             "threads=1,4",
             environment=environment,
-            scenario=servers.alone(storage.directory),
+            scenario=servers.without_disk_steps(storage.directory),
         )
     measured = {step.name: step for step in run.steps if isinstance(step.settings, Sysbench)}
     assert set(measured) == {
@@ -153,17 +153,17 @@ def test_settings_choose_the_matrix(workshop: Path) -> None:
         else:
             assert variables["innodb_flush_method"] == servers.settings_of(step).options["innodb_flush_method"]
     # with four clients, commits share their flushes: that is no finding
-    assert headless.accused_of(run) == set()
+    assert headless.rules_against(run) == set()
 
 
 def test_durable_settings_under_libeatmydata_are_reported(workshop: Path) -> None:
-    environment = servers.needed("mariadb")
+    environment = servers.require("mariadb")
     preloaded = {**environment, "LD_PRELOAD": disks.eatmydata()}
     with disks.on_loop(workshop, size_bytes=2 * GIB) as storage:
         chosen = ("server=mariadb", "durability=high", "workload=oltp_update_index")
         run = servers.measure(storage.directory, *chosen, environment=preloaded)
     assert run.verdict == "not-durable"
-    assert headless.accused_of(run) == {"sync-stubbed", "commits-without-flushes"}
+    assert headless.rules_against(run) == {"sync-stubbed", "commits-without-flushes"}
     (found,) = (finding for finding in run.findings if finding.rule == "commits-without-flushes")
     assert found.scope == "process" and any("libeatmydata" in line for line in found.evidence)
     assert "innodb_flush_log_at_trx_commit = 1" in found.sentence

@@ -39,8 +39,8 @@ print(*(name for name in os.listdir(place) if name != "lost+found" and open(f"{p
 
 
 def measured(directory: Path, *settings: str, kind: str = "mariadb") -> Run:
-    words = ("--format", "json", *headless.given("seconds=1", f"server={kind}", *settings))
-    done = headless.call("run", "replica-cut", directory, *words, environment=servers.needed(kind))
+    words = ("--format", "json", *headless.set_options("seconds=1", f"server={kind}", *settings))
+    done = headless.call("run", "replica-cut", directory, *words, environment=servers.require(kind))
     assert done.returncode == 0, done.stderr.decode()
     return decode_run(done.stdout)
 
@@ -77,7 +77,7 @@ def test_durable_primary_keeps_acknowledged_commits(workshop: Path, own_user: Pa
             assert (figures.lost_on_primary, figures.lost_on_replica) == (0, 0)
         (found,) = (finding for finding in run.findings if finding.rule == "replica-cut")
         assert (found.verdict, found.title) == (None, "no acknowledged commit was lost")
-        assert headless.judged_again(run).findings == run.findings
+        assert headless.judge_again(run).findings == run.findings
         assert left_in(storage.directory) == []
         assert processes_of(storage.directory) == []
         assert list((own_user / ".local/state/fstui/ledger").iterdir()) == []
@@ -89,15 +89,15 @@ def test_cut_of_both_lossy_servers_is_measured(workshop: Path) -> None:
         figures = replica_figures(run.steps[-1])
         adds_up(figures)
         assert figures.primary_settings == ("sync_binlog = 0", "innodb_flush_log_at_trx_commit = 2")
-        assert headless.accused_of(run) == set()  # the settings accept the loss
+        assert headless.rules_against(run) == set()  # the settings accept the loss
         assert left_in(storage.directory) == []
 
 
 def test_kill_9_leaves_no_server_mount_or_loop_device(workshop: Path) -> None:
-    servers.needed("mariadb")
+    servers.require("mariadb")
     with disks.on_loop(workshop, size_bytes=16 * GIB) as storage:
         chosen = ("server=mariadb", "durability=high", "replication=asynchronous", "cut=kill -9", "seconds=60")
-        with headless.begun("replica-cut", storage.directory, *headless.given(*chosen), step=1) as process:
+        with headless.started_run("replica-cut", storage.directory, *headless.set_options(*chosen), step=1) as process:
             family = psutil.Process(process.pid).children(recursive=True)
             assert {"mariadbd", "sysbench"} & {child.name() for child in family}
             process.kill()

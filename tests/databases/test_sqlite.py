@@ -25,26 +25,26 @@ def test_only_durable_commits_reach_the_disk(workshop: Path) -> None:
     syncs = {step.name: step.syncs for step in run.steps if isinstance(step.settings, SqliteCommits)}
     assert syncs["TRUNCATE OFF"] == syncs["TRUNCATE NORMAL"] == 0 < syncs["TRUNCATE EXTRA"]
     assert syncs["TRUNCATE FULL"] == headless.step_named(run, "TRUNCATE FULL").ops > 0
-    assert headless.accused_of(run) == set()
+    assert headless.rules_against(run) == set()
     (found,) = (finding for finding in run.findings if finding.rule == "commits-without-flushes")
     assert found.scope == "step" and "DELETE OFF" in found.title
     assert {"WAL OFF", "WAL NORMAL"} <= set(found.steps)
-    assert headless.judged_again(run).findings == run.findings
+    assert headless.judge_again(run).findings == run.findings
 
 
 def test_filesystem_without_barriers_is_reported(workshop: Path) -> None:
     with disks.on_loop(workshop, options="barrier=0") as storage:
         run = headless.measure("sqlite-commit", storage, "--set", "journal=WAL", "--set", "synchronous=FULL")
         assert run.verdict == "not-durable"
-        assert "barriers-off" in headless.accused_of(run)
+        assert "barriers-off" in headless.rules_against(run)
 
 
 def test_stop_keeps_the_measurement_and_removes_the_database(workshop: Path) -> None:
     with disks.on_loop(workshop) as storage:
         words = ("sqlite-commit", storage.directory, "--set", "seconds=30", "--set", "journal=WAL")
-        with headless.begun(*words, step=1) as process:
+        with headless.started_run(*words, step=1) as process:
             process.terminate()
-            code, run, _ = headless.ended(process)
+            code, run, _ = headless.finish(process)
         assert code == 143 and run.status == "stopped"
         assert [step.status for step in run.steps] == ["finished", "stopped"]
         assert left_in(storage.directory) == []

@@ -45,8 +45,8 @@ def begun(
     directory: Path, event: str, *settings: str, one: tuple[str, ...] = ONE
 ) -> AbstractContextManager[subprocess.Popen[bytes]]:
     """Start a run and read its events up to the first of that kind in its first step."""
-    words = headless.given(*one, "warmup=0", *settings)
-    return headless.begun(servers.alone(directory), directory, *words, event=event)
+    words = headless.set_options(*one, "warmup=0", *settings)
+    return headless.started_run(servers.without_disk_steps(directory), directory, *words, event=event)
 
 
 def silent(process: subprocess.Popen[bytes]) -> None:
@@ -59,7 +59,7 @@ def silent(process: subprocess.Popen[bytes]) -> None:
 
 @contextmanager
 def roomy(workshop: Path) -> Iterator[Storage]:
-    servers.needed("mariadb")
+    servers.require("mariadb")
     with disks.on_loop(workshop, size_bytes=8 * GIB) as storage:
         yield storage
 
@@ -76,7 +76,7 @@ def test_stop_at_any_moment_leaves_nothing(workshop: Path, event: str, number: i
     with roomy(workshop) as storage:
         with begun(storage.directory, event, "seconds=30") as process:
             process.send_signal(number)
-            code, run, _ = headless.ended(process)
+            code, run, _ = headless.finish(process)
         assert code == 128 + number
         assert [step.status for step in run.steps] == ["stopped"] * (event != "RunStarted")
         assert is_gone(storage.directory)
@@ -98,7 +98,7 @@ def test_clean_removes_what_kill_9_left(workshop: Path, event: str) -> None:
 
 
 def test_shared_memory_of_a_server_ends_with_it(workshop: Path) -> None:
-    servers.needed("postgresql")
+    servers.require("postgresql")
     with disks.on_loop(workshop, size_bytes=8 * GIB) as storage:
         one = ("server=postgresql", "workload=oltp_update_index")
         with begun(storage.directory, "StepProgressed", "seconds=30", one=one):
@@ -124,7 +124,7 @@ def test_server_on_a_frozen_filesystem_has_no_verdict(workshop: Path) -> None:
             with disks.frozen(storage.directory):
                 silent(process)
                 process.send_signal(signal.SIGINT)
-                code, run, _ = headless.ended(process)
+                code, run, _ = headless.finish(process)
             settle(lambda: is_gone(storage.directory))
         (step,) = run.steps
         assert step.unanswered and step.unanswered.call == "a transaction" and step.stalls.count == 1
@@ -138,7 +138,7 @@ def test_killed_server_is_reported_and_replaced(workshop: Path) -> None:
             pid = server_pid(storage.directory)
             gives_nothing_away(pid, storage.directory)
             os.kill(pid, signal.SIGKILL)
-            code, run, _ = headless.ended(process)
+            code, run, _ = headless.finish(process)
         assert code == 1 and run.status == "failed"
         assert [step.status for step in run.steps] == ["failed", "finished"]
         error = run.steps[0].error
@@ -153,7 +153,7 @@ def test_sessions_of_server_and_clients_are_a_setting(workshop: Path, session: s
             settle(lambda: {"mariadbd", "sysbench"} <= set(sessions(process.pid)))
             found = sessions(process.pid)
             process.send_signal(signal.SIGTERM)
-            headless.ended(process)
+            headless.finish(process)
         own_session = os.getsid(0)
         assert [found[name] == own_session for name in ("mariadbd", "sysbench")] == [shared, shared]
         assert is_gone(storage.directory)
@@ -191,7 +191,7 @@ def test_full_disk_ends_the_step_soon_with_the_reason(workshop: Path, event: str
         with begun(storage.directory, event, "seconds=60", "workload=oltp_insert,oltp_update_index") as process:
             filled = fill(storage.directory)
             began = time.monotonic()
-            code, run, _ = headless.ended(process)
+            code, run, _ = headless.finish(process)
             assert time.monotonic() - began < 45
             filled.unlink()
         assert (code, len(run.steps)) == (1, 2)
@@ -228,7 +228,7 @@ def test_deep_directory_without_access_for_the_server_works(workshop: Path) -> N
     with roomy(workshop) as storage:
         deep = storage.directory / ("d" * 100)
         deep.mkdir(mode=0o700)
-        run = servers.measure(deep, *ONE, scenario=servers.alone(storage.directory))
+        run = servers.measure(deep, *ONE, scenario=servers.without_disk_steps(storage.directory))
         assert run.status == "finished"
         assert left_in(deep) == []
         assert ledger.entries() == []
@@ -236,8 +236,8 @@ def test_deep_directory_without_access_for_the_server_works(workshop: Path) -> N
 
 def test_two_runs_at_once_do_not_interfere(workshop: Path) -> None:
     with roomy(workshop) as storage:
-        scenario = servers.alone(storage.directory)
-        words = ["run", scenario, str(storage.directory), "--format", "json", *headless.given(*ONE, "seconds=1")]
+        scenario = servers.without_disk_steps(storage.directory)
+        words = ["run", scenario, str(storage.directory), "--format", "json", *headless.set_options(*ONE, "seconds=1")]
         both = [headless.start(*words) for _ in range(2)]
         runs = [decode_run(process.communicate()[0]) for process in both]
         assert [process.returncode for process in both] == [0, 0]
@@ -246,8 +246,8 @@ def test_two_runs_at_once_do_not_interfere(workshop: Path) -> None:
 
 
 def test_unreachable_server_is_refused_in_one_sentence(workshop: Path) -> None:
-    servers.needed("mariadb")
-    sentence = servers.refused(workshop, "server=mariadb", "host=127.0.0.1", "port=1")
+    servers.require("mariadb")
+    sentence = servers.refusal(workshop, "server=mariadb", "host=127.0.0.1", "port=1")
     assert sentence.startswith("127.0.0.1:1: 2002: Can't connect to server on '127.0.0.1'")
     assert left_in(workshop) == []
 
@@ -261,7 +261,7 @@ def without(tmp_path: Path, *tools: str) -> dict[str, str]:
 
 
 def test_missing_sysbench_is_named_with_its_package(workshop: Path, tmp_path: Path) -> None:
-    said = servers.refused(workshop, environment=without(tmp_path))
+    said = servers.refusal(workshop, environment=without(tmp_path))
     assert said == "sysbench is not installed: apt-get install sysbench"
 
 
@@ -310,8 +310,8 @@ def test_server_without_access_to_the_directory_names_its_user(workshop: Path) -
         closed = storage.directory / "closed"
         closed.mkdir(mode=0o700)
         without_capability = ("setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin")
-        settings = headless.given(*ONE, "seconds=1")
-        words = ["run", servers.alone(storage.directory), str(closed), "--format", "json", *settings]
+        settings = headless.set_options(*ONE, "seconds=1")
+        words = ["run", servers.without_disk_steps(storage.directory), str(closed), "--format", "json", *settings]
         done = headless.call(*words, within=without_capability)
         step = decode_run(done.stdout).steps[-1]
         assert (done.returncode, step.status) == (1, "failed")

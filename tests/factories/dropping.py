@@ -8,23 +8,23 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).with_name("dropping.c")
-WAYS = {
+DROPPING = {
     "all": {"DROP": "1"},
     "all, of files alone": {"DROP": "1", "REGULAR": "1"},
     "every second, of files alone": {"DROP": "2", "REGULAR": "1"},
     "every twentieth, of files alone": {"DROP": "20", "REGULAR": "1"},
     "every second, and syncfs of the others": {"AS": "syncfs", "DROP": "2"},
 }
-MORE = {
+NOT_DROPPING = {
     "syncfs of each": {"AS": "syncfs"},
     "sync of each": {"AS": "sync"},
     "EINVAL is a success": {"AS": "fsync"},
 }
 """No sync is dropped: each call syncs its filesystem, or all filesystems."""
-_ALL = {**WAYS, **MORE}
+_ALL = {**DROPPING, **NOT_DROPPING}
 
 
-def preloaded(directory: Path, way: str) -> dict[str, str]:
+def environment(directory: Path, way: str) -> dict[str, str]:
     """Return an environment in which such a library is loaded before libc. Its file name does not reveal it."""
     compiler = shutil.which("cc")
     if compiler is None:

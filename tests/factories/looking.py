@@ -20,13 +20,13 @@ def with_table(box: Box, table: str, mount_point: str = "/srv") -> Target:
     return look(box, mount_point, {"dmsetup table": ToolOutput(output=table)})
 
 
-def only(box: Box, tool_outputs: ToolOutputs = NO_OUTPUTS) -> Node:
+def only_device(box: Box, tool_outputs: ToolOutputs = NO_OUTPUTS) -> Node:
     (node,) = survey(box.root, tool_outputs).unused
     return node
 
 
 def only_medium(box: Box) -> Medium:
-    medium = only(box).medium
+    medium = only_device(box).medium
     assert medium is not None
     return medium
 

@@ -376,7 +376,7 @@ def _only_step(planned: PlannedStep, **changes: Any) -> list[Event]:
     ]
 
 
-class PreparedRunning(RunInProgress):
+class PreparedRun(RunInProgress):
     """A run that yields prepared events and then waits for a stop, unless its last event ends it."""
 
     def __init__(self, told: Iterable[Event]) -> None:

@@ -10,7 +10,7 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
-from tests.fleet.hosts import FSTUI, Made, hosts
+from tests.fleet.hosts import FSTUI, HostSetup, hosts
 from tests.real import disks
 
 ROUNDS = 5
@@ -76,7 +76,7 @@ def _clush() -> int:
         for name in ("one", "two"):
             (workshop / name).mkdir()
             places.append(down.enter_context(disks.on_loop(workshop / name)).directory)
-        up = down.enter_context(hosts(workshop, {"db1": Made(places[0]), "db2": Made(places[1])}))
+        up = down.enter_context(hosts(workshop, {"db1": HostSetup(places[0]), "db2": HostSetup(places[1])}))
         arguments = ["fsync-rate", str(up.target), "--set", "seconds=0.5"]
         remote = f"{FSTUI} run {' '.join(arguments)} --format json"
         options = up.ssh.removeprefix("ssh ")

@@ -49,7 +49,7 @@ _RUN_COMMAND = 'exec sh -c "$SSH_ORIGINAL_COMMAND"'
 NO_PYTHON = "for one in /usr/bin/python3*; do [ -h $one ] || mount --bind /dev/null $one; done"
 
 
-class Made(NamedTuple):
+class HostSetup(NamedTuple):
     storage: Path | None = None
     """The directory that is mounted at the target."""
     setup: str = ""
@@ -96,7 +96,7 @@ class Hosts(NamedTuple):
 
 
 @contextmanager
-def hosts(workshop: Path, made: Mapping[str, Made]) -> Iterator[Hosts]:
+def hosts(workshop: Path, made: Mapping[str, HostSetup]) -> Iterator[Hosts]:
     """Start all hosts. At the end, remove them and everything that runs in them."""
     sshd = shutil.which("sshd", path="/usr/sbin:/usr/local/sbin:/sbin")
     if sshd is None or shutil.which("ip") is None or shutil.which("ssh-keygen") is None:
@@ -135,7 +135,7 @@ def _client(workshop: Path, addresses: Mapping[str, str]) -> Path:
 
 
 @contextmanager
-def _up(workshop: Path, sshd: str, name: str, address: str, how: Made) -> Iterator[None]:
+def _up(workshop: Path, sshd: str, name: str, address: str, how: HostSetup) -> Iterator[None]:
     namespace, private = _namespace(name), workshop / f"private-{name}"
     for part in ("state", "home", "place"):
         (private / part).mkdir(parents=True)
@@ -169,7 +169,7 @@ def _up(workshop: Path, sshd: str, name: str, address: str, how: Made) -> Iterat
                 process.wait()
 
 
-def _config(workshop: Path, name: str, address: str, how: Made) -> Path:
+def _config(workshop: Path, name: str, address: str, how: HostSetup) -> Path:
     more = []
     if how.forced or how.banner:
         script = workshop / f"{name}.sh"
@@ -228,7 +228,7 @@ def _command(pid: str) -> str:
         return ""
 
 
-def hung(workshop: Path) -> str:
+def hanging_mount(workshop: Path) -> str:
     """Return shell commands that mount a filesystem at the target that never responds."""
     until = f"until grep -q ' {workshop}/target ' /proc/self/mountinfo; do sleep 0.1; done"
     (workshop / "command").write_text("all")
@@ -242,7 +242,7 @@ def release(workshop: Path, up: Hosts) -> None:
     eventually(lambda: not any(_is_ending(pid) for name in up.names for pid in _processes(name)))
 
 
-def carried(workshop: Path) -> Path:
+def pyz_file(workshop: Path) -> Path:
     """Return a file that starts the fstui of this checkout: building the real file takes minutes."""
     file = workshop / "carried.pyz"
     file.write_text(f'#!/bin/sh\nexec {FSTUI} "$@"\n')

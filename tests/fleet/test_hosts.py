@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fleet.hosts import DROPS, FSTUI, NO_PYTHON, Hosts, Made, carried, hosts, hung, release
+from tests.fleet.hosts import DROPS, FSTUI, NO_PYTHON, Hosts, HostSetup, hanging_mount, hosts, pyz_file, release
 from tests.real import disks
 from tests.real.conftest import workshop  # noqa: F401  a fixture
 from tests.real.headless import scenario_file
@@ -24,17 +24,17 @@ def test_each_host_gets_its_verdict_and_is_clean(workshop: Path) -> None:  # noq
             (workshop / name).mkdir()
             places[name] = down.enter_context(disks.on_loop(workshop / name, options=options)).directory
         made = {
-            "db1": Made(places["honest"], banner="Authorised use only"),
-            "db2": Made(places["liar"]),
-            "db3": Made(setup=hung(workshop)),
-            "db4": Made(setup=NO_PYTHON),
-            "db5": Made(places["honest"], setup=f"mount -o remount,bind,ro {workshop}/target"),
-            "db6": Made(places["honest"], forced=DROPS),
+            "db1": HostSetup(places["honest"], banner="Authorised use only"),
+            "db2": HostSetup(places["liar"]),
+            "db3": HostSetup(setup=hanging_mount(workshop)),
+            "db4": HostSetup(setup=NO_PYTHON),
+            "db5": HostSetup(places["honest"], setup=f"mount -o remount,bind,ro {workshop}/target"),
+            "db6": HostSetup(places["honest"], forced=DROPS),
         }
         up = down.enter_context(hosts(workshop, made))
         down.callback(release, workshop, up)
         arguments = ("run", str(scenario_file(workshop)), str(up.target), "--nodes", "db[1-6]", "--trust-dir")
-        carry = ("--pyz", str(carried(workshop)), "--place", f"{workshop}/private/place", "--remove")
+        carry = ("--pyz", str(pyz_file(workshop)), "--place", f"{workshop}/private/place", "--remove")
         done = up.fleet(*arguments, *carry, "--into", f"{workshop}/out")
         assert done.returncode == 1, done.stderr
         shown = subprocess.run(
@@ -64,7 +64,7 @@ def long_run(workshop: Path, up: Hosts) -> tuple[str, ...]:  # noqa: F811
 
 
 def test_a_run_over_the_time_limit_is_ended(workshop: Path) -> None:  # noqa: F811
-    with disks.on_loop(workshop) as storage, hosts(workshop, {"db1": Made(storage.directory)}) as up:
+    with disks.on_loop(workshop) as storage, hosts(workshop, {"db1": HostSetup(storage.directory)}) as up:
         done = up.fleet(*long_run(workshop, up), "--timeout", "10")
         assert done.returncode == 1
         assert "db1: not finished within" in done.stdout and "the run there was stopped" in done.stdout
@@ -73,7 +73,7 @@ def test_a_run_over_the_time_limit_is_ended(workshop: Path) -> None:  # noqa: F8
 
 
 def test_ctrl_c_ends_a_run_on_a_host(workshop: Path) -> None:  # noqa: F811
-    with disks.on_loop(workshop) as storage, hosts(workshop, {"db1": Made(storage.directory)}) as up:
+    with disks.on_loop(workshop) as storage, hosts(workshop, {"db1": HostSetup(storage.directory)}) as up:
         process = up.begun(*long_run(workshop, up))
         assert eventually(lambda: any(storage.directory.glob(".fstui-*/*")), 60)
         process.send_signal(signal.SIGINT)

@@ -21,7 +21,7 @@ from tests.factories.runs import saved
 from tests.factories.samples import FAILED_RUN
 from tests.fuzz.inputs import Choices
 from tests.hostile import is_safe
-from tests.printing import printed
+from tests.printing import as_text
 
 MAX_CHANGES = 3
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
@@ -70,7 +70,7 @@ def check_bytes(data: bytes | str) -> None:
         text = rendered if isinstance(rendered, str) else rendered.decode()
         assert is_safe(text), name
         text.encode()
-    assert is_safe(printed(compare.comparison_report([run, run])))
+    assert is_safe(as_text(compare.comparison_report([run, run])))
     is_only_cells(run)
     is_only_markdown(run)
 

@@ -15,19 +15,19 @@ def stream(writes: WriteMethod = "overwrite", *, writer: int = 0, sync: Sync = "
     return Stream.make(writer, sync, writes, BLOCK, records * BLOCK)
 
 
-def lay_down(directory: Path, of: Stream, last: int, run: str = RUN) -> Path:
+def write_files(directory: Path, of: Stream, last: int, run: str = RUN) -> Path:
     """Write the files of that writer up to the record ``last`` and return its directory."""
     writer_directory = directory / f"w{of.writer}"
     writer_directory.mkdir(parents=True)
     for sequence in range(last + 1):
-        put(writer_directory, of, sequence, of.pack(run, sequence))
+        replace(writer_directory, of, sequence, of.pack(run, sequence))
         number, offset = of.position(sequence)
         if not of.overwrites and offset == 0 and number >= of.kept_files:
             (writer_directory / str(number - of.kept_files)).unlink()
     return writer_directory
 
 
-def put(writer_directory: Path, of: Stream, sequence: int, block: bytes) -> None:
+def replace(writer_directory: Path, of: Stream, sequence: int, block: bytes) -> None:
     """Replace the record by these bytes."""
     number, offset = of.position(sequence)
     with (writer_directory / str(number)).open("r+b" if (writer_directory / str(number)).exists() else "wb") as file:

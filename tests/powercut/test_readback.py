@@ -15,7 +15,7 @@ from fstui.powercut.output import RecordDatabase, fill_database
 from fstui.powercut.readback import WriterComparison
 from fstui.powercut.records import END_REASON_FILE, LOSS_KINDS, PREFIX, Stream, WriteMethod
 from fstui.state.workspace import HeldDirectory
-from tests.powercut.honest import BLOCK, RUN, at, lay_down, put, stream
+from tests.powercut.honest import BLOCK, RUN, at, replace, stream, write_files
 
 
 def request(directory: Path, streams: list[Stream], last: dict[int, int], copies: Path) -> dict[str, Any]:
@@ -55,7 +55,7 @@ WAYS = ["overwrite", "append", "create", "create-no-dirsync", "rename"]
 @pytest.mark.parametrize("last", [8, 9, 15, 16, 17, 40])
 def test_durable_disk_has_every_record(directory: Path, writes: WriteMethod, last: int) -> None:
     of = stream(writes)
-    lay_down(directory, of, last)
+    write_files(directory, of, last)
     sums, lost = compared(directory, of, last)
     assert lost == {}
     assert sums["present"] == sums["checked"] > 0
@@ -66,7 +66,7 @@ def test_durable_disk_has_every_record(directory: Path, writes: WriteMethod, las
 @pytest.mark.parametrize("ahead", [1, 5, 30])
 def test_unacknowledged_newer_record_is_no_loss(directory: Path, writes: WriteMethod, ahead: int) -> None:
     of = stream(writes)
-    lay_down(directory, of, 20 + ahead)
+    write_files(directory, of, 20 + ahead)
     sums, lost = compared(directory, of, 20)
     assert lost == {}
     assert sums["newer"] == (min(ahead, 8) if writes == "overwrite" else 0)
@@ -74,8 +74,8 @@ def test_unacknowledged_newer_record_is_no_loss(directory: Path, writes: WriteMe
 
 def test_older_record_in_its_place_is_stale(directory: Path) -> None:
     of = stream()
-    home = lay_down(directory, of, 20)
-    put(home, of, 18, of.pack(RUN, 10))
+    home = write_files(directory, of, 20)
+    replace(home, of, 18, of.pack(RUN, 10))
     sums, lost = compared(directory, of, 20)
     assert lost == {18: "stale"}
     assert (sums["checked"], sums["present"], sums["reordered"]) == (8, 7, 1)
@@ -83,9 +83,9 @@ def test_older_record_in_its_place_is_stale(directory: Path) -> None:
 
 def test_losing_the_newest_records_is_not_reordering(directory: Path) -> None:
     of = stream()
-    home = lay_down(directory, of, 20)
+    home = write_files(directory, of, 20)
     for sequence in (19, 20):
-        put(home, of, sequence, of.pack(RUN, sequence - 8))
+        replace(home, of, sequence, of.pack(RUN, sequence - 8))
     sums, lost = compared(directory, of, 20)
     assert lost == {19: "stale", 20: "stale"}
     assert sums["reordered"] == 0
@@ -95,15 +95,15 @@ def test_losing_the_newest_records_is_not_reordering(directory: Path) -> None:
 @pytest.mark.parametrize(("intact_bytes", "kind"), [(512, "torn"), (0, "missing")])
 def test_damaged_record_is_a_loss(directory: Path, writes: WriteMethod, intact_bytes: int, kind: str) -> None:
     of = stream(writes)
-    home = lay_down(directory, of, 20)
+    home = write_files(directory, of, 20)
     old = of.pack(RUN, 10) if intact_bytes else bytes(BLOCK)
-    put(home, of, 18, of.pack(RUN, 18)[:intact_bytes] + old[intact_bytes:])
+    replace(home, of, 18, of.pack(RUN, 18)[:intact_bytes] + old[intact_bytes:])
     assert compared(directory, of, 20)[1] == {18: kind}
 
 
 def test_truncated_file_misses_its_last_records(directory: Path) -> None:
     of = stream("append")
-    home = lay_down(directory, of, 20)
+    home = write_files(directory, of, 20)
     name, offset = at(of, 19)
     with (home / name).open("r+b") as file:
         file.truncate(offset + 100)
@@ -113,7 +113,7 @@ def test_truncated_file_misses_its_last_records(directory: Path) -> None:
 def test_missing_file_counts_only_if_its_directory_was_synced(directory: Path) -> None:
     synced, unsynced = stream("create", writer=0), stream("create-no-dirsync", writer=1)
     for of in (synced, unsynced):
-        (lay_down(directory, of, 20) / "19").unlink()
+        (write_files(directory, of, 20) / "19").unlink()
     assert compared(directory, synced, 20)[1] == {19: "missing"}
     sums, lost = compared(directory, unsynced, 20)
     assert lost == {}
@@ -122,23 +122,23 @@ def test_missing_file_counts_only_if_its_directory_was_synced(directory: Path) -
 
 def test_unsynced_directory_does_not_excuse_damage(directory: Path) -> None:
     of = stream("create-no-dirsync")
-    put(lay_down(directory, of, 20), of, 19, bytes(BLOCK))
+    replace(write_files(directory, of, 20), of, 19, bytes(BLOCK))
     assert compared(directory, of, 20)[1] == {19: "missing"}
 
 
 def test_record_of_another_place_is_misplaced(directory: Path) -> None:
     of, other = stream(), stream(writer=1)
-    home = lay_down(directory, of, 20)
-    put(home, of, 15, of.pack(RUN, 14))
-    put(home, of, 16, other.pack(RUN, 16))
-    put(home, of, 17, of.pack(RUN[::-1], 17))
+    home = write_files(directory, of, 20)
+    replace(home, of, 15, of.pack(RUN, 14))
+    replace(home, of, 16, other.pack(RUN, 16))
+    replace(home, of, 17, of.pack(RUN[::-1], 17))
     assert compared(directory, of, 20)[1] == {15: "misplaced", 16: "misplaced", 17: "misplaced"}
 
 
 def test_place_in_flight_may_be_torn(directory: Path) -> None:
     of = stream()
-    home = lay_down(directory, of, 20)
-    put(home, of, 13, of.pack(RUN, 21)[:2048] + of.pack(RUN, 13)[2048:])  # the place of record 21
+    home = write_files(directory, of, 20)
+    replace(home, of, 13, of.pack(RUN, 21)[:2048] + of.pack(RUN, 13)[2048:])  # the place of record 21
     sums, lost = compared(directory, of, 20)
     assert lost == {}
     assert (sums["in_flight"], sums["checked"]) == (1, 7)
@@ -146,19 +146,19 @@ def test_place_in_flight_may_be_torn(directory: Path) -> None:
 
 def test_place_in_flight_follows_the_newest_record(directory: Path) -> None:
     of = stream()
-    home = lay_down(directory, of, 22)
-    put(home, of, 15, of.pack(RUN, 23)[:2048] + of.pack(RUN, 15)[2048:])
+    home = write_files(directory, of, 22)
+    replace(home, of, 15, of.pack(RUN, 23)[:2048] + of.pack(RUN, 15)[2048:])
     assert compared(directory, of, 20)[1] == {}
-    put(home, of, 16, b"x" * BLOCK)
+    replace(home, of, 16, b"x" * BLOCK)
     assert compared(directory, of, 20)[1] == {16: "torn"}
 
 
 def test_place_in_flight_may_not_be_stale_or_empty(directory: Path) -> None:
     of = stream()
-    home = lay_down(directory, of, 20)
-    put(home, of, 13, bytes(BLOCK))
+    home = write_files(directory, of, 20)
+    replace(home, of, 13, bytes(BLOCK))
     assert compared(directory, of, 20)[1] == {13: "missing"}
-    put(home, of, 13, of.pack(RUN, 5))
+    replace(home, of, 13, of.pack(RUN, 5))
     assert compared(directory, of, 20)[1] == {13: "stale"}
 
 
@@ -174,7 +174,7 @@ def test_missing_writer_directory_loses_everything(directory: Path, writes: Writ
 
 def test_reappearing_removed_files_are_ignored(directory: Path) -> None:
     of = stream("append")
-    home = lay_down(directory, of, 40)
+    home = write_files(directory, of, 40)
     assert not (home / "2").exists()
     (home / "2").write_bytes(b"".join(of.pack(RUN, sequence) for sequence in range(16, 24)))
     assert compared(directory, of, 40)[1] == {}
@@ -182,7 +182,7 @@ def test_reappearing_removed_files_are_ignored(directory: Path) -> None:
 
 def test_symbolic_link_is_not_followed(directory: Path, tmp_path: Path) -> None:
     of = stream("create")
-    home = lay_down(directory, of, 20)
+    home = write_files(directory, of, 20)
     (tmp_path / "elsewhere").write_bytes((home / "19").read_bytes())
     (home / "19").unlink()
     (home / "19").symlink_to(tmp_path / "elsewhere")
@@ -199,13 +199,13 @@ def test_unreadable_directory_is_reported(tmp_path: Path) -> None:
 
 
 def test_writers_end_is_reported(directory: Path) -> None:
-    lay_down(directory, stream(), 20)
+    write_files(directory, stream(), 20)
     (directory / END_REASON_FILE).write_text("stopped by SIGTERM")
     assert read_back(directory, [stream()], {0: 20})[0]["ended"] == "stopped by SIGTERM"
 
 
 def test_writer_without_acknowledgements_is_skipped(directory: Path) -> None:
-    lay_down(directory, stream(), 20)
+    write_files(directory, stream(), 20)
     assert len(read_back(directory, [stream(), stream(writer=1)], {0: 20})) == 2
 
 

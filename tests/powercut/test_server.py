@@ -17,7 +17,7 @@ from fstui.measure.probes import own_filesystem
 from fstui.powercut.records import Stream
 from fstui.state.workspace import HeldDirectory
 from tests import prefork
-from tests.databases.servers import needed
+from tests.databases.servers import require
 from tests.real import headless
 from tests.real.disks import unmount
 
@@ -42,7 +42,7 @@ def cut(filesystem: Path) -> Cut:
 
     def made(kind: str) -> tuple[bytes, Path]:
         words = ("powercut", "write", filesystem, "--set", f"writes={kind}", "--set", "file=131072")
-        writer = headless.start(*words, environment=needed(kind))
+        writer = headless.start(*words, environment=require(kind))
         assert writer.stdout is not None and writer.stderr is not None
         log = writer.stdout.readline()
         assert log, writer.stderr.read()
@@ -69,7 +69,7 @@ def cut(filesystem: Path) -> Cut:
 
 def verified(directory: Path, log: bytes, kind: str, **environment: str) -> subprocess.CompletedProcess[bytes]:
     words = ("powercut", "verify", directory, "--storage-was-cut", "--format", "json")
-    return prefork.run(*words, data=log, environment=needed(kind) | environment)
+    return prefork.run(*words, data=log, environment=require(kind) | environment)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -108,7 +108,7 @@ def test_lack_of_room_for_the_copy_is_no_loss(cut: Cut, filesystem: Path, tmp_pa
 
 
 def test_server_that_never_starts_here_proves_nothing(tmp_path: Path) -> None:
-    needed("postgresql")
+    require("postgresql")
     settings: dict[str, Any] = {**asyncio.run(server_settings("postgresql")), "argv": ["/bin/false"]}
     (tmp_path / "w0").mkdir()
     stream = Stream.make(0, "fdatasync", "postgresql", 4096, 8192)

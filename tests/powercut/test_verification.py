@@ -27,7 +27,7 @@ from fstui.runs.machine.local import LocalMachine
 from fstui.runs.session import Session
 from fstui.state import ledger, workspace
 from tests import prefork
-from tests.powercut.honest import BLOCK, directory_of, lay_down, log_of, put
+from tests.powercut.honest import BLOCK, directory_of, log_of, replace, write_files
 from tests.real.headless import FSTUI
 from tests.real.processes import PATIENCE_S, eventually
 
@@ -54,12 +54,12 @@ class Box:
     def directory(self) -> Path:
         return directory_of(self.cut)
 
-    def lay_down(self) -> None:
+    def write_files(self) -> None:
         for of in self.streams:
-            lay_down(self.directory, of, self.last[of.writer], self.cut.header.run)
+            write_files(self.directory, of, self.last[of.writer], self.cut.header.run)
 
     def spoil(self, sequence: int, block: bytes = bytes(BLOCK), writer: int = 0) -> None:
-        put(self.directory / f"w{writer}", self.streams[writer], sequence, block)
+        replace(self.directory / f"w{writer}", self.streams[writer], sequence, block)
 
     def log(self) -> bytes:
         return log_of(self.cut, self.last, boot=self.boot)
@@ -84,7 +84,7 @@ async def a_box(target: Path, **settings: str) -> Box:
 async def box(tmp_path: Path) -> Box:
     """Write every acknowledged record."""
     box = await a_box(tmp_path / "target")
-    box.lay_down()
+    box.write_files()
     return box
 
 
@@ -317,7 +317,7 @@ async def test_incomplete_last_line_is_ignored(box: Box) -> None:
 async def test_cuts_of_a_target_add_up_once_each(tmp_path: Path) -> None:
     for expected in ("1 cut", "2 cuts", "3 cuts"):
         box = await a_box(tmp_path / "target")
-        box.lay_down()
+        box.write_files()
         assert (await box.check_and_save()).findings[0].title == expected
         assert (await box.check_and_save()).findings[0].title == expected
 
@@ -325,7 +325,7 @@ async def test_cuts_of_a_target_add_up_once_each(tmp_path: Path) -> None:
 async def test_changed_identity_restarts_the_count(tmp_path: Path) -> None:
     for _ in range(2):
         box = await a_box(tmp_path / "target")
-        box.lay_down()
+        box.write_files()
         await box.check_and_save()
     assert (await box.check(changed(box, target__identity="another"))).findings[0].title == "1 cut"
 
@@ -333,7 +333,7 @@ async def test_changed_identity_restarts_the_count(tmp_path: Path) -> None:
 async def test_loss_restarts_the_count(tmp_path: Path) -> None:
     for spoilt in (False, True, False):
         box = await a_box(tmp_path / "target")
-        box.lay_down()
+        box.write_files()
         if spoilt:
             box.spoil(95)
         run = await box.check_and_save()

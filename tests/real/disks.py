@@ -66,14 +66,14 @@ def frozen(point: Path) -> Iterator[None]:
         sh("fsfreeze", "--unfreeze", point)
 
 
-def kernel_has(filesystem: str) -> None:
+def require_kernel(filesystem: str) -> None:
     """Skip the test if the kernel does not support this filesystem."""
     supported = {line.split()[-1] for line in Path("/proc/filesystems").read_text().splitlines()}
-    if filesystem not in supported and not loaded(filesystem):
+    if filesystem not in supported and not load_module(filesystem):
         pytest.skip(f"this kernel has no {filesystem}: install the package with its further modules, or another kernel")
 
 
-def loaded(module: str) -> bool:
+def load_module(module: str) -> bool:
     modprobe = shutil.which("modprobe")
     return modprobe is not None and subprocess.run([modprobe, "-q", module], check=False).returncode == 0
 
@@ -88,7 +88,7 @@ def sh(*command: str | Path) -> str:
 @contextmanager
 def loop(backing: Path, *, direct_io: bool = True, size_bytes: int = SIZE_BYTES) -> Iterator[str]:
     """Make a loop device on a new sparse file and yield its kernel name. Its write cache is on, and it has counters."""
-    if not Path("/dev/loop-control").exists() and not loaded("loop"):
+    if not Path("/dev/loop-control").exists() and not load_module("loop"):
         pytest.skip("no loop devices: modprobe loop, or give the container /dev/loop-control and /dev/loop*")
     with backing.open("xb") as file:
         file.truncate(size_bytes)
@@ -96,25 +96,25 @@ def loop(backing: Path, *, direct_io: bool = True, size_bytes: int = SIZE_BYTES)
     device = Path(sh(tool("losetup"), "--find", "--show", f"--direct-io={on_off}", backing)).name
     try:
         # settings of an earlier loop device persist
-        counting(device).write_text("1")
-        cache = write_cache(device)
+        iostats_file(device).write_text("1")
+        cache = cache_file(device)
         cache.write_text("write back")
         assert cache.read_text().strip() == "write back"
         assert Path(f"/sys/block/{device}/loop/dio").read_text().strip() == ("1" if direct_io else "0")
         yield device
     finally:
-        counting(device).write_text("1")
-        write_cache(device).write_text("write back")
+        iostats_file(device).write_text("1")
+        cache_file(device).write_text("write back")
         sh("losetup", "--detach", f"/dev/{device}")
         backing.unlink()
 
 
-def write_cache(device: str) -> Path:
+def cache_file(device: str) -> Path:
     """Return the file with the kernel's view of the cache. With "write through", the kernel drops every flush."""
     return Path(f"/sys/block/{device}/queue/write_cache")
 
 
-def counting(device: str) -> Path:
+def iostats_file(device: str) -> Path:
     """Return the file that switches the counters of the device on and off."""
     return Path(f"/sys/block/{device}/queue/iostats")
 
@@ -149,7 +149,7 @@ def on_loop(
     size_bytes: int = SIZE_BYTES,
 ) -> Iterator[Storage]:
     """Make a filesystem on a loop device, on a file of the workshop."""
-    kernel_has(fstype)
+    require_kernel(fstype)
     maker, *quiet = MKFS[fstype]
     with loop(workshop / "disk.img", direct_io=direct_io, size_bytes=size_bytes) as device:
         sh(tool(maker), *quiet, *mkfs, f"/dev/{device}")
@@ -197,7 +197,7 @@ def write_through(workshop: Path) -> Iterator[Storage]:
     """Make an ext4 on a loop device that is set to "write through", although its backing file is cached."""
     with on_loop(workshop) as storage:
         assert storage.device
-        write_cache(storage.device).write_text("write through")
+        cache_file(storage.device).write_text("write through")
         yield storage
 
 
@@ -217,7 +217,7 @@ def loop_in_tmpfs(workshop: Path) -> Iterator[Storage]:
 @contextmanager
 def zram(workshop: Path) -> Iterator[Storage]:
     control = Path("/sys/class/zram-control")
-    if not control.exists() and not loaded("zram"):
+    if not control.exists() and not load_module("zram"):
         pytest.skip("this kernel has no zram: install the package with its further modules, or another kernel")
     number = (control / "hot_add").read_text().strip()
     device = f"zram{number}"
@@ -251,7 +251,7 @@ def overlay_on_hidden_memory(workshop: Path) -> Iterator[Storage]:
 
 @contextmanager
 def _overlay_on(below: Storage, point: Path, options: str = "") -> Iterator[Path]:
-    kernel_has("overlay")
+    require_kernel("overlay")
     layers = {name: below.directory / name for name in ("lower", "upper", "work")}
     for layer in layers.values():
         layer.mkdir()

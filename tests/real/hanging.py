@@ -57,7 +57,7 @@ class Mount(NamedTuple):
 
 @contextmanager
 def hanging_mount(workshop: Path, server_program: str = hanging_fuse.__file__) -> Iterator[Mount]:
-    disks.kernel_has("fuse")
+    disks.require_kernel("fuse")
     point, behind, command_file = (workshop / name for name in ("mount", "behind", "command"))
     point.mkdir()
     behind.mkdir()
@@ -75,7 +75,7 @@ def hanging_mount(workshop: Path, server_program: str = hanging_fuse.__file__) -
 
 
 @contextmanager
-def silent_mount(workshop: Path) -> Iterator[tuple[Path, tuple[str, ...]]]:
+def unresponsive_mount(workshop: Path) -> Iterator[tuple[Path, tuple[str, ...]]]:
     """Make a mount that never responds. Yield it, and the prefix of a command that sees it."""
     with hanging_mount(workshop) as mount:
         mount.hang("all")
@@ -106,7 +106,7 @@ class Row(NamedTuple):
         return f"{self.command:14}{how:22}{self.took_s:6.1f} s  {self.status!s:5}{'; '.join(words)[:160]}"
 
 
-def rows(mount: Mount, place: str, call: str, commands: Sequence[str] = tuple(COMMANDS)) -> list[Row]:
+def run_all(mount: Mount, place: str, call: str, commands: Sequence[str] = tuple(COMMANDS)) -> list[Row]:
     """Run these commands at the same time while the filesystem hangs at that call."""
     plain = mount.behind.parent / "plain"
     target, environment = _settled(mount, place)
@@ -120,7 +120,7 @@ def rows(mount: Mount, place: str, call: str, commands: Sequence[str] = tuple(CO
         mount.hang()
 
 
-def midway(mount: Mount, place: str, call: str) -> Row:
+def stop_midway(mount: Mount, place: str, call: str) -> Row:
     """Start a run, let its filesystem hang once the first step writes, and stop it at its next event."""
     directory, environment = _settled(mount, place)
     words = [FSTUI, "run", "fsync-rate", str(directory), "--set", "seconds=0.5", "--format", "events"]
@@ -151,7 +151,7 @@ def _heard(process: subprocess.Popen[bytes], event: str) -> None:
     raise AssertionError(f"it ended without {event or 'a word'}")
 
 
-def cleaned(mount: Mount) -> list[Path]:
+def leftovers_after_clean(mount: Mount) -> list[Path]:
     """Run ``fstui clean`` for every home after the mount works again. Return what is left in both targets."""
     plain = mount.behind.parent / "plain"
     for state in (plain / STATE, mount.point / STATE):

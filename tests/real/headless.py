@@ -46,7 +46,7 @@ def call(
     return subprocess.CompletedProcess(process.args, process.returncode, out, stderr)
 
 
-def given(*settings: str) -> list[str]:
+def set_options(*settings: str) -> list[str]:
     """Return the options that give a command these settings."""
     return [word for setting in settings for word in ("--set", setting)]
 
@@ -58,7 +58,7 @@ def measure(scenario: str | Path, storage: Storage, *arguments: str, **how: Any)
     return decode_run(done.stdout)
 
 
-def judged_again(run: Run) -> Run:
+def judge_again(run: Run) -> Run:
     loaded = saved.load(run.id)
     return loaded.with_judgement(judge(loaded))
 
@@ -97,7 +97,7 @@ def rules(run: Run, verdict: str) -> set[str]:
     return {finding.rule for finding in run.findings if finding.verdict == verdict}
 
 
-def accused_of(run: Run) -> set[str]:
+def rules_against(run: Run) -> set[str]:
     """Return the rules that report the storage or the process as not durable or suspicious."""
     return {f.rule for f in run.findings if f.verdict in BAD_VERDICTS and f.scope != "step"}
 
@@ -117,7 +117,7 @@ def start(
 
 
 @contextmanager
-def begun(*arguments: str | Path, event: str = "StepStarted", step: int = 0) -> Iterator[subprocess.Popen[bytes]]:
+def started_run(*arguments: str | Path, event: str = "StepStarted", step: int = 0) -> Iterator[subprocess.Popen[bytes]]:
     """Start a run and read up to that event of that step. Kill it at the end."""
     process = start("run", *arguments, "--format", "events")
     try:
@@ -138,7 +138,7 @@ def read_to(process: subprocess.Popen[bytes], event: str, step: int = 0) -> None
     raise AssertionError(process.stderr.read().decode())
 
 
-def ended(process: subprocess.Popen[bytes]) -> tuple[int, Run, str]:
+def finish(process: subprocess.Popen[bytes]) -> tuple[int, Run, str]:
     """Read a run to its end. Return exit status, document of its last event, and stderr."""
     out, stderr = process.communicate(timeout=60)
     last = json.loads(out.splitlines()[-1])

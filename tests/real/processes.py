@@ -43,7 +43,7 @@ def descendants(pid: int) -> list[psutil.Process]:
     return psutil.Process(pid).children(recursive=True)
 
 
-def below(pid: int, program: str) -> list[psutil.Process]:
+def children_running(pid: int, program: str) -> list[psutil.Process]:
     """Return the processes of a run that run this program of fstui, parents first."""
     return [child for child in descendants(pid) if any(word.endswith(f".{program}") for word in child.cmdline())]
 

@@ -82,7 +82,7 @@ UPPER_BOUNDS = {"scattered"}
 @contextmanager
 def forgetful(point: Path, medium: Path) -> Iterator[Path]:
     """Mount the server and yield its file."""
-    disks.kernel_has("fuse")
+    disks.require_kernel("fuse")
     point.mkdir()
     environment = {**os.environ, "FUSE_LIBRARY_NAME": "fuse3"}
     server = subprocess.Popen(
@@ -100,7 +100,7 @@ def forgetful(point: Path, medium: Path) -> Iterator[Path]:
 def attached(file: Path) -> Iterator[str]:
     device = disks.sh(disks.tool("losetup"), "--find", "--show", "--direct-io=on", file)
     try:
-        disks.write_cache(Path(device).name).write_text("write back")
+        disks.cache_file(Path(device).name).write_text("write back")
         yield device
     finally:
         disks.sh("losetup", "--detach", device)
@@ -108,7 +108,7 @@ def attached(file: Path) -> Iterator[str]:
 
 @pytest.mark.parametrize(("fstype", "options"), [("ext4", "commit=300"), ("xfs", "")])
 def test_a_power_cut_takes_what_is_reported(workshop: Path, fstype: str, options: str) -> None:
-    disks.kernel_has(fstype)
+    disks.require_kernel(fstype)
     medium, copy = workshop / "medium", workshop / "after the cut"
     with medium.open("wb") as file:
         file.truncate(SIZE_BYTES)

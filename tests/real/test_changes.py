@@ -8,7 +8,7 @@ from tests.real.disks import Storage
 
 
 def stop_counting(storage: Storage) -> None:
-    disks.counting(str(storage.device)).write_text("0")
+    disks.iostats_file(str(storage.device)).write_text("0")
 
 
 def remount_without_barriers(storage: Storage) -> None:
@@ -20,7 +20,7 @@ def remount_with_barriers(storage: Storage) -> None:
 
 
 def tell_the_kernel_that_it_writes_through(storage: Storage) -> None:
-    disks.write_cache(str(storage.device)).write_text("write through")
+    disks.cache_file(str(storage.device)).write_text("write through")
 
 
 @pytest.mark.parametrize(
@@ -39,11 +39,11 @@ def test_change_during_a_run_disturbs_its_steps(
     options = "barrier=0" if change is remount_with_barriers else ""
     with (
         disks.on_loop(workshop, options=options) as storage,
-        headless.begun(scenario, storage.directory, "--set", "seconds=1") as run,
+        headless.started_run(scenario, storage.directory, "--set", "seconds=1") as run,
     ):
         change(storage)
-        _, document, _ = headless.ended(run)
+        _, document, _ = headless.finish(run)
     assert [step.status for step in document.steps] == ["disturbed", "disturbed"]
     assert any(line in changed for changed in document.steps[0].changed), document.steps[0].changed
-    assert (document.verdict, headless.accused_of(document)) == ("cannot-tell", set()), document.sentence
+    assert (document.verdict, headless.rules_against(document)) == ("cannot-tell", set()), document.sentence
     assert "storage changed" in document.sentence

@@ -5,7 +5,7 @@ from pathlib import Path
 from fstui.measure.kinds.documents import decode_run
 from fstui.model.run import Run
 from tests.real import disks, headless
-from tests.real.hanging import silent_mount
+from tests.real.hanging import unresponsive_mount
 
 
 def runs_of(printed: bytes) -> list[Run]:
@@ -30,7 +30,7 @@ def test_durable_lying_in_memory_and_full_filesystems(workshop: Path) -> None:
         left = [path for place in places for path in place.glob(".fstui-*")]
     assert done.returncode == 3
     first, second, third = runs_of(done.stdout)
-    assert first.verdict == "consistent" and not headless.accused_of(first), first.sentence
+    assert first.verdict == "consistent" and not headless.rules_against(first), first.sentence
     assert (second.verdict, third.verdict) == ("not-durable", "not-durable")
     assert b"too full" in done.stderr and left == []
     for run in (first, second, third):
@@ -48,7 +48,7 @@ def test_read_only_filesystem_is_refused_by_name(workshop: Path) -> None:
 
 def test_silent_and_duplicate_mounts_are_left_out_and_named(workshop: Path) -> None:
     twin = room(workshop, "twin")
-    with disks.on_loop(workshop, size_bytes=64 << 20) as storage, silent_mount(workshop) as (silent, within):
+    with disks.on_loop(workshop, size_bytes=64 << 20) as storage, unresponsive_mount(workshop) as (silent, within):
         bind = ("sh", "-c", f'mount --bind {storage.directory} {twin} && exec "$@"', "sh")
         done = headless.call("check", "--yes", within=(*within, *bind))
     said = done.stdout.decode()
@@ -61,16 +61,16 @@ def test_silent_and_duplicate_mounts_are_left_out_and_named(workshop: Path) -> N
 def test_frozen_filesystem_stalls_and_is_not_reported_as_lying(workshop: Path) -> None:
     with disks.on_loop(workshop) as storage:
         scenario = headless.scenario_file(workshop)
-        with headless.begun(scenario, storage.directory, "--set", "seconds=1") as process:
+        with headless.started_run(scenario, storage.directory, "--set", "seconds=1") as process:
             with disks.frozen(storage.directory):
                 assert process.stdout
                 for line in process.stdout:
                     event = json.loads(line)
                     if event["event"] == "StepProgressed" and event["snapshot"]["stall"]:
                         break
-            _, run, _ = headless.ended(process)
+            _, run, _ = headless.finish(process)
     assert run.speed.answer == "stalls", run.speed
-    assert not headless.accused_of(run)
+    assert not headless.rules_against(run)
 
 
 def test_io_limit_is_named_and_the_disk_is_not_blamed(workshop: Path) -> None:

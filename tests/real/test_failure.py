@@ -10,7 +10,7 @@ from fstui.model.quantities import duration_ns
 from fstui.state import ledger
 from fstui.state import runs as saved
 from tests.real import disks, headless
-from tests.real.hanging import silent_mount
+from tests.real.hanging import unresponsive_mount
 
 APPEND = 'offsets = "append"\nprefill = "none"\nmax_bytes_per_s = 4194304\nops_per_s = 20'
 
@@ -30,15 +30,15 @@ def take_all_room(file: Path) -> None:
 def test_full_disk_fails_the_step_with_its_call(workshop: Path) -> None:
     scenario = headless.scenario_file(workshop, more=APPEND)
     with disks.on_loop(workshop) as storage:
-        with headless.begun(scenario, storage.directory, "--set", "seconds=20") as process:
+        with headless.started_run(scenario, storage.directory, "--set", "seconds=20") as process:
             take_all_room(storage.directory / "others")
-            exit_code, run, story = headless.ended(process)
+            exit_code, run, story = headless.finish(process)
         assert list(storage.directory.glob(".fstui-*")) == [] and ledger.entries() == []
     assert exit_code == 1
     (step,) = run.steps
     assert (run.status, step.status) == ("failed", "failed")
     assert step.error and (step.error.call, step.error.errno) == ("pwrite", errno.ENOSPC)
-    assert step.ops == step.syncs and headless.accused_of(run) == set()
+    assert step.ops == step.syncs and headless.rules_against(run) == set()
     assert saved.load(run.id) == run
     assert "No space left on device" in story and "Traceback" not in story
 
@@ -64,9 +64,9 @@ def test_filesystem_without_its_medium_is_flagged(workshop: Path) -> None:
 def test_removed_device_fails_the_step_and_ends_the_run(workshop: Path, fstype: str) -> None:
     with disks.on_loop(workshop, fstype) as storage:
         assert storage.device
-        with headless.begun("fsync-rate", storage.directory, "--set", "seconds=1", step=1) as process:
+        with headless.started_run("fsync-rate", storage.directory, "--set", "seconds=1", step=1) as process:
             shrink(storage.device, workshop / "disk.img")
-            exit_code, run, story = headless.ended(process)
+            exit_code, run, story = headless.finish(process)
     assert exit_code == 1
     before, failed = run.steps
     assert before.status == "finished" and before.ops > 0
@@ -84,9 +84,9 @@ def test_leftovers_on_a_dead_filesystem_are_removed_later(workshop: Path) -> Non
     with disks.loop(workshop / "disk.img") as device:
         disks.sh(disks.tool("mkfs.xfs"), "-q", f"/dev/{device}")
         with disks.mounted(f"/dev/{device}", point, "xfs"):
-            with headless.begun("odirect-truth", point, "--set", "seconds=5") as process:
+            with headless.started_run("odirect-truth", point, "--set", "seconds=5") as process:
                 disks.sh(xfs_io, "-x", "-c", "shutdown -f", point)
-                exit_code, run, story = headless.ended(process)
+                exit_code, run, story = headless.finish(process)
             cleaned = headless.call("clean")
         assert exit_code == 1 and run.steps[0].error
         (left,) = run.left_behind
@@ -102,14 +102,14 @@ def test_leftovers_on_a_dead_filesystem_are_removed_later(workshop: Path) -> Non
 
 def test_hanging_operation_is_displayed_and_the_run_can_be_quit(workshop: Path) -> None:
     with disks.on_loop(workshop) as storage:
-        with headless.begun("latency-watch", storage.directory, "--set", "seconds=60") as process:
+        with headless.started_run("latency-watch", storage.directory, "--set", "seconds=60") as process:
             assert process.stdout
             snapshots = (seen for line in process.stdout if (seen := json.loads(line).get("snapshot")))
             assert next(snapshot for snapshot in snapshots if snapshot["ops"])
             with disks.frozen(storage.directory):
                 stalled = next(snapshot for snapshot in snapshots if snapshot["stall"])
                 process.send_signal(signal.SIGINT)
-                exit_code, run, story = headless.ended(process)
+                exit_code, run, story = headless.finish(process)
             assert (stalled["stall"]["call"], exit_code, run.status) == ("pwrite64", 130, "stopped")
         (step,) = run.steps
         assert step.status == "stopped" and step.ops == step.syncs > 0
@@ -125,7 +125,7 @@ def test_hanging_operation_is_displayed_and_the_run_can_be_quit(workshop: Path) 
 
 
 def test_silent_mount_is_a_row_with_a_note(workshop: Path) -> None:
-    with silent_mount(workshop) as (point, within):
+    with unresponsive_mount(workshop) as (point, within):
         listed = headless.call("list", within=within)
         described = headless.call("list", "--format", "json", within=within)
     assert (listed.returncode, described.returncode) == (0, 0)
@@ -137,7 +137,7 @@ def test_silent_mount_is_a_row_with_a_note(workshop: Path) -> None:
 
 
 def test_run_on_a_silent_mount_is_refused(workshop: Path, own_user: Path) -> None:
-    with silent_mount(workshop) as (point, within):
+    with unresponsive_mount(workshop) as (point, within):
         refused = headless.call("run", "fsync-rate", point, within=within)
     assert (refused.returncode, refused.stdout) == (2, b"")
     (sentence,) = refused.stderr.decode().splitlines()

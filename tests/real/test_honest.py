@@ -41,10 +41,10 @@ def test_syncs_arrive_and_no_rule_reports_a_fault(workshop: Path, name: str) -> 
         assert headless.flushes_per_sync(run, storage.device) >= least, run.sentence
         assert headless.own_flushes_per_sync(run, storage.device) <= most, run.sentence
         assert headless.bytes_arrived(run, storage.device) >= 0.99
-        assert headless.accused_of(run) == set()
+        assert headless.rules_against(run) == set()
         assert run.verdict == "consistent", run.sentence
         assert "flushes-arrive" in headless.rules(run, "consistent")
-        assert headless.judged_again(run) == run
+        assert headless.judge_again(run) == run
         assert list(storage.directory.glob(".fstui-*")) == []
 
 
@@ -60,5 +60,5 @@ def test_backing_file_hidden_by_a_later_mount_is_found(workshop: Path) -> None:
                 run = headless.measure("fsync-rate", Storage(point, device))
             finally:
                 disks.unmount(images)
-    assert not headless.accused_of(run), run.sentence
+    assert not headless.rules_against(run), run.sentence
     assert run.target and "tmpfs" not in {node.kind for node in run.target.stack}

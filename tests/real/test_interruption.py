@@ -25,16 +25,16 @@ def test_signal_ends_the_step_and_the_run_is_judged_and_saved(
     seconds = "60" if step == 0 else "0.2"
     with disks.on_loop(workshop) as storage:
         words = ("odirect-truth", storage.directory, "--set", f"seconds={seconds}")
-        with headless.begun(*words, step=step) as process:
+        with headless.started_run(*words, step=step) as process:
             process.send_signal(number)
-            exit_code, run, story = headless.ended(process)
+            exit_code, run, story = headless.finish(process)
         assert settled(storage.directory)
     assert exit_code == code
     assert run.status == "stopped" and run.steps[-1].status == "stopped"
     assert [done.status for done in run.steps[:-1]] == ["finished"] * step
     assert run.verdict == "cannot-tell", "no step that syncs has finished"
     assert saved.load(run.id) == run
-    assert headless.judged_again(run) == run
+    assert headless.judge_again(run) == run
     assert "Traceback" not in story
 
 
@@ -42,9 +42,9 @@ def test_signal_ends_the_step_and_the_run_is_judged_and_saved(
 def test_signal_at_any_other_moment_leaves_nothing(workshop: Path, moment: str) -> None:
     with disks.on_loop(workshop) as storage:
         words = ("odirect-truth", storage.directory, "--set", "seconds=60", "--set", "file=67108864")
-        with headless.begun(*words, event=moment) as process:
+        with headless.started_run(*words, event=moment) as process:
             process.terminate()
-            exit_code, run, _ = headless.ended(process)
+            exit_code, run, _ = headless.finish(process)
         assert settled(storage.directory)
     assert (exit_code, run.status) == (143, "stopped")
     assert len(run.steps) <= 1 and saved.load(run.id) == run
@@ -54,7 +54,7 @@ def test_signal_at_any_other_moment_leaves_nothing(workshop: Path, moment: str) 
 def test_directory_is_removed_after_kill_9_of_fstui(workshop: Path, moment: str) -> None:
     with disks.on_loop(workshop) as storage:
         words = ("odirect-truth", storage.directory, "--set", "seconds=60", "--set", "file=67108864")
-        with headless.begun(*words, event=moment) as process:
+        with headless.started_run(*words, event=moment) as process:
             family = processes.descendants(process.pid)
             process.kill()
             process.wait()
@@ -67,11 +67,11 @@ def test_directory_is_removed_after_kill_9_of_fstui(workshop: Path, moment: str)
 
 def test_clean_removes_everything_after_kill_9_of_all_processes(workshop: Path) -> None:
     with disks.on_loop(workshop) as storage:
-        with headless.begun("odirect-truth", storage.directory, "--set", "seconds=60") as process:
-            (keeper,) = processes.below(process.pid, "directory")
-            probe = processes.below(process.pid, "sync_writes")
+        with headless.started_run("odirect-truth", storage.directory, "--set", "seconds=60") as process:
+            (keeper,) = processes.children_running(process.pid, "directory")
+            probe = processes.children_running(process.pid, "sync_writes")
             assert len(probe) == 2, "a coordinator and one writer"
-            (tracer,) = processes.below(process.pid, "reader.record")
+            (tracer,) = processes.children_running(process.pid, "reader.record")
             processes.kill([keeper, tracer, psutil.Process(process.pid), *probe])
             process.wait()
         assert processes.all_end([tracer])
@@ -86,12 +86,12 @@ def test_clean_removes_everything_after_kill_9_of_all_processes(workshop: Path) 
 
 def test_clean_ignores_a_running_run(workshop: Path) -> None:
     with disks.on_loop(workshop) as storage:
-        with headless.begun("odirect-truth", storage.directory, "--set", "seconds=60") as process:
+        with headless.started_run("odirect-truth", storage.directory, "--set", "seconds=60") as process:
             cleaned = headless.call("clean")
             assert (cleaned.returncode, cleaned.stdout) == (0, b"")
             assert len(left_in(storage.directory)) == 1
             process.terminate()
-            _, run, _ = headless.ended(process)
+            _, run, _ = headless.finish(process)
         assert run.steps[0].status == "stopped" and run.steps[0].error is None
         assert settled(storage.directory)
 
@@ -100,10 +100,10 @@ def test_clean_ignores_a_running_run(workshop: Path) -> None:
 def test_kill_9_of_the_probe_fails_only_its_step(workshop: Path, which: str) -> None:
     with disks.on_loop(workshop) as storage:
         scenario = headless.scenario_file(workshop, "first", "second")
-        with headless.begun(scenario, storage.directory, "--set", "seconds=1.5") as process:
-            coordinator, writer = processes.below(process.pid, "sync_writes")
+        with headless.started_run(scenario, storage.directory, "--set", "seconds=1.5") as process:
+            coordinator, writer = processes.children_running(process.pid, "sync_writes")
             processes.kill([coordinator if which == "coordinator" else writer])
-            exit_code, run, _ = headless.ended(process)
+            exit_code, run, _ = headless.finish(process)
         assert settled(storage.directory)
     assert exit_code == 1
     assert run.status == "failed"
@@ -111,15 +111,15 @@ def test_kill_9_of_the_probe_fails_only_its_step(workshop: Path, which: str) -> 
     assert killed.status == "failed" and killed.error
     assert killed.error.call == "probe" and "signal 9" in killed.error.message
     assert other.status in {"finished", "disturbed"} and other.ops > 0
-    assert headless.accused_of(run) == set()
+    assert headless.rules_against(run) == set()
     assert saved.load(run.id) == run
 
 
 def test_kill_9_of_the_keeper_leaves_nothing_behind(workshop: Path) -> None:
     with disks.on_loop(workshop) as storage:
         scenario = headless.scenario_file(workshop)
-        with headless.begun(scenario, storage.directory) as process:
-            processes.kill(processes.below(process.pid, "directory"))
-            exit_code, run, story = headless.ended(process)
+        with headless.started_run(scenario, storage.directory) as process:
+            processes.kill(processes.children_running(process.pid, "directory"))
+            exit_code, run, story = headless.finish(process)
         assert settled(storage.directory), story
     assert (exit_code, run.left_behind) == (0, ())

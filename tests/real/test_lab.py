@@ -17,14 +17,14 @@ from fstui.simulate.lab import kernel, laboratory
 from fstui.simulate.lab.laboratory import KINDS, Lab, LabVolume
 from fstui.state import ledger
 from tests.real import headless
-from tests.real.disks import kernel_has, tool
+from tests.real.disks import require_kernel, tool
 
 FSTUI = headless.FSTUI
 
 
 @pytest.fixture
 def lab(workshop: Path) -> Iterator[Lab]:
-    kernel_has("overlay")
+    require_kernel("overlay")
     tool("mke2fs")
     done = headless.call("lab", "make", workshop / "class")
     assert done.returncode == 0, done.stderr.decode()

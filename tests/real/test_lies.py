@@ -38,10 +38,10 @@ def test_configuration_shows_the_lie(workshop: Path, name: str) -> None:
         run = headless.measure("check", storage)
         assert (run.verdict, run.confidence) == ("not-durable", "high"), run.sentence
         assert rule in headless.rules(run, "not-durable")
-        assert headless.accused_of(run) == {rule}
+        assert headless.rules_against(run) == {rule}
         if storage.device and name not in ARRIVING and not storage.device.startswith("zram"):
             assert headless.flushes_per_sync(run, storage.device) < 0.05
-        assert headless.judged_again(run) == run
+        assert headless.judge_again(run) == run
 
 
 def flags(storage: Storage, **how: Any) -> list[str]:
@@ -59,29 +59,29 @@ def test_libeatmydata_is_found_and_the_disk_is_not_judged(workshop: Path) -> Non
         run = headless.measure("check", storage, environment=preloaded)
         assert storage.device
         assert (run.verdict, run.confidence) == ("not-durable", "high"), run.sentence
-        assert headless.accused_of(run) == {"sync-stubbed"}
+        assert headless.rules_against(run) == {"sync-stubbed"}
         (finding,) = (finding for finding in run.findings if finding.rule == "sync-stubbed")
         assert finding.scope == "process"
         assert any("libeatmydata" in line for line in finding.evidence)
         assert run.process.pipe_fsync_fails is False and run.process.dsync_flag_kept is False
         assert headless.flushes_per_sync(run, storage.device) < 0.05
-        assert headless.judged_again(run) == run
+        assert headless.judge_again(run) == run
 
 
-@pytest.mark.parametrize("way", dropping.WAYS)
+@pytest.mark.parametrize("way", dropping.DROPPING)
 def test_library_that_skips_syncs_is_found(workshop: Path, tmp_path: Path, way: str) -> None:
     scenario = headless.scenario_file(tmp_path, "fdatasync", more='sync = "fdatasync"')
     with disks.on_loop(workshop) as storage:
-        run = headless.measure(scenario, storage, environment=dropping.preloaded(tmp_path, way))
+        run = headless.measure(scenario, storage, environment=dropping.environment(tmp_path, way))
     assert run.verdict == "not-durable", run.sentence
-    assert headless.accused_of(run) <= {"sync-stubbed", "flushes-missing"}
+    assert headless.rules_against(run) <= {"sync-stubbed", "flushes-missing"}
 
 
-@pytest.mark.parametrize("way", dropping.MORE)
+@pytest.mark.parametrize("way", dropping.NOT_DROPPING)
 def test_library_that_adds_syncs_is_not_reported(workshop: Path, tmp_path: Path, way: str) -> None:
     with disks.on_loop(workshop) as storage:
-        run = headless.measure("check", storage, environment=dropping.preloaded(tmp_path, way))
-    assert headless.accused_of(run) == set(), run.sentence
+        run = headless.measure("check", storage, environment=dropping.environment(tmp_path, way))
+    assert headless.rules_against(run) == set(), run.sentence
 
 
 def swallowing(calls: str) -> tuple[str, ...]:
@@ -99,15 +99,15 @@ def test_seccomp_filter_that_swallows_syncs_is_found(workshop: Path, calls: str)
         assert headless.flushes_per_sync(run, storage.device) < 0.05
         assert (headless.flushes_per_sync(run, storage.device, "fsync") >= 0.9) is ("fsync" not in calls.split(","))
         assert (run.verdict, run.confidence) == ("not-durable", "high"), run.sentence
-        assert headless.accused_of(run) == {"sync-stubbed"}
-        assert headless.judged_again(run) == run
+        assert headless.rules_against(run) == {"sync-stubbed"}
+        assert headless.judge_again(run) == run
 
 
 def test_hidden_memory_is_not_reported_as_durable(workshop: Path, tmp_path: Path) -> None:
     with disks.overlay_on_hidden_memory(workshop) as storage:
         run = headless.measure(headless.scenario_file(tmp_path), storage)
         assert run.target and [node.kind for node in run.target.stack] == ["overlay"]
-        assert (run.verdict, headless.accused_of(run)) == ("cannot-tell", set()), run.sentence
+        assert (run.verdict, headless.rules_against(run)) == ("cannot-tell", set()), run.sentence
 
 
 def counted(storage: Storage) -> int:
@@ -124,13 +124,16 @@ def test_flushes_dropped_for_a_while_are_found(workshop: Path, tmp_path: Path) -
     """An fsync needs one flush or two, so the whole step may have enough. A remount in another mount namespace is not
     noticed."""
     scenario = headless.scenario_file(tmp_path, "fsync", more='sync = "fsync"')
-    with disks.on_loop(workshop) as storage, headless.begun(scenario, storage.directory, "--set", "seconds=2") as run:
+    with (
+        disks.on_loop(workshop) as storage,
+        headless.started_run(scenario, storage.directory, "--set", "seconds=2") as run,
+    ):
         for barriers, writes in (("barrier=0", 60), ("barrier=1", 300)):
             wait_for_writes(storage, writes)
             disks.sh("unshare", "--mount", "mount", "-o", f"remount,{barriers}", storage.directory)
-        status, document, _ = headless.ended(run)
+        status, document, _ = headless.finish(run)
     assert status in (0, 1) and document.steps[0].status == "finished", document.steps[0].changed
-    assert headless.accused_of(document) == {"flushes-missing"}
+    assert headless.rules_against(document) == {"flushes-missing"}
     assert "for a time" in document.sentence
 
 

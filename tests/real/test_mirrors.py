@@ -11,7 +11,7 @@ from tests.real.disks import Storage
 @contextmanager
 def of_two(first: Path, second: Path, metadata: str) -> Iterator[tuple[Storage, str]]:
     """Make the filesystem. Yield it with the kernel name of its second member, whose file is in ``second``."""
-    disks.kernel_has("btrfs")
+    disks.require_kernel("btrfs")
     with disks.loop(first / "one.img") as good, disks.loop(second / "two.img", direct_io=False) as other:
         devices = f"/dev/{good}", f"/dev/{other}"
         maker, *quiet = disks.MKFS["btrfs"]
@@ -26,9 +26,9 @@ def of_two(first: Path, second: Path, metadata: str) -> Iterator[tuple[Storage, 
 
 def test_member_without_flushes_is_named_and_loses_nothing(workshop: Path) -> None:
     with of_two(workshop, workshop, "raid1") as (storage, other):
-        disks.write_cache(other).write_text("write through")
+        disks.cache_file(other).write_text("write through")
         run = headless.measure("check", storage)
-    assert headless.accused_of(run) == set(), run.sentence
+    assert headless.rules_against(run) == set(), run.sentence
     (found,) = (finding for finding in run.findings if finding.rule == "write-through-override")
     assert other in found.title
 
@@ -36,4 +36,4 @@ def test_member_without_flushes_is_named_and_loses_nothing(workshop: Path) -> No
 def test_member_in_memory_loses_metadata_without_a_copy(workshop: Path) -> None:
     with disks.tmpfs(workshop) as memory, of_two(workshop, memory.directory, "single") as (storage, _):
         run = headless.measure("check", storage)
-    assert headless.accused_of(run) == {"in-memory"}, run.sentence
+    assert headless.rules_against(run) == {"in-memory"}, run.sentence

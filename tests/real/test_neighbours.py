@@ -13,11 +13,11 @@ def test_noisy_neighbour_without_trace_gives_cannot_tell(workshop: Path) -> None
         run = headless.measure(headless.scenario_file(workshop), storage, "--trace", "off")
         assert storage.device
         assert headless.flushes_per_sync(run, storage.device) >= 1.1
-        assert headless.accused_of(run) == set()
+        assert headless.rules_against(run) == set()
         assert run.verdict == "cannot-tell", run.sentence
         assert {"flushes-arrive", "other-writers"} <= {finding.rule for finding in run.findings}
         assert run.idle and any("python" in writer.name for writer in run.idle.writers)
-        assert headless.judged_again(run) == run
+        assert headless.judge_again(run) == run
 
 
 @pytest.mark.parametrize("name", ["ext4 on a partition", "ext4 barrier=0", "a filter that swallows fdatasync"])
@@ -34,7 +34,7 @@ def test_busy_neighbour_does_not_hide_missing_flushes(workshop: Path) -> None:
     with disks.on_loop(workshop, options="barrier=0", direct_io=False) as storage, neighbours(workshop, 1):
         run = headless.measure("check", storage)
         assert run.verdict == "not-durable", run.sentence
-        assert headless.accused_of(run) == {"barriers-off"}
+        assert headless.rules_against(run) == {"barriers-off"}
 
 
 def test_slow_durable_disk_is_only_slow(workshop: Path) -> None:
@@ -45,20 +45,20 @@ def test_slow_durable_disk_is_only_slow(workshop: Path) -> None:
         assert headless.step_named(run, "fdatasync").rate_per_s < 100, "the limit does not bite"
         assert 0.9 <= headless.flushes_per_sync(run, storage.device) <= 1.3, "the journal adds a few to 50 syncs"
         assert headless.step_named(run, "fdatasync").ops >= 50, "a slow step goes on to 50 operations"
-        assert headless.accused_of(run) == set()
+        assert headless.rules_against(run) == set()
         assert run.verdict == "consistent", run.sentence
 
 
 def test_two_runs_at_once_do_not_disturb_each_other(workshop: Path) -> None:
     with disks.on_loop(workshop) as storage, ExitStack() as both:
         words = (headless.scenario_file(workshop, "first", "second"), storage.directory, "--set", "seconds=3")
-        first, second = (both.enter_context(headless.begun(*words)) for _ in range(2))
+        first, second = (both.enter_context(headless.started_run(*words)) for _ in range(2))
         assert len(list(storage.directory.glob(".fstui-*"))) == 2
-        runs = [headless.ended(process) for process in (first, second)]
+        runs = [headless.finish(process) for process in (first, second)]
         (said,) = (line for line in runs[1][2].splitlines() if "fstui already runs there" in line)
         assert f"{storage.directory}/.fstui-{runs[0][1].id}, process {first.pid}" in said
         assert [code for code, _, _ in runs] == [0, 0]
         for _, run, _ in runs:
             assert {step.status for step in run.steps} <= {"finished", "disturbed"}
-            assert headless.accused_of(run) == set()
+            assert headless.rules_against(run) == set()
         assert list(storage.directory.glob(".fstui-*")) == []

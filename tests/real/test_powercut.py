@@ -18,7 +18,7 @@ from fstui.model.run import Run
 from tests import prefork
 from tests.powercut.test_writer import each_writer, lines_until, probe_of
 from tests.real import headless
-from tests.real.disks import Storage, eatmydata, frozen, kernel_has, on_loop, sh
+from tests.real.disks import Storage, eatmydata, frozen, on_loop, require_kernel, sh
 from tests.real.headless import FSTUI
 
 
@@ -27,7 +27,7 @@ class Writing:
 
     def __init__(self, storage: Storage, *settings: str, environment: Mapping[str, str] | None = None) -> None:
         self.storage = storage
-        words = headless.given("file=131072", *settings)
+        words = headless.set_options("file=131072", *settings)
         self.process = headless.start(
             "powercut", "write", storage.directory, *words, environment=environment, stderr=subprocess.DEVNULL
         )
@@ -93,7 +93,7 @@ ALL_WAYS = ("sync=fsync,fdatasync,O_DSYNC,O_DIRECT+O_DSYNC", "writes=overwrite,a
 
 @pytest.mark.parametrize("fstype", ["ext4", "xfs"])
 def test_synced_records_survive_a_shutdown_of_the_filesystem(workshop: Path, fstype: str) -> None:
-    kernel_has(fstype)
+    require_kernel(fstype)
     with on_loop(workshop, fstype) as storage, writing(storage, *ALL_WAYS) as writer:
         writer.until(40)
         run = verified(storage, writer.cut())

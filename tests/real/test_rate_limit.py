@@ -30,10 +30,10 @@ def nearly_full(workshop: Path) -> Iterator[tuple[Path, dict[str, str]]]:
 def test_rate_limit_is_kept_and_the_result_is_never_slow(workshop: Path) -> None:
     with disks.on_loop(workshop) as storage:
         words = ("--set", "seconds=1", "--max-rate", "512K", "--idle", "--medium", "ssd")
-        with headless.begun(headless.scenario_file(workshop), storage.directory, *words) as process:
-            for probe in processes.below(process.pid, "sync_writes"):
+        with headless.started_run(headless.scenario_file(workshop), storage.directory, *words) as process:
+            for probe in processes.children_running(process.pid, "sync_writes"):
                 assert (probe.nice(), probe.ionice().ioclass) == (19, psutil.IOPRIO_CLASS_IDLE)
-            exit_code, run, told = headless.ended(process)
+            exit_code, run, told = headless.finish(process)
     (step,) = run.steps
     assert exit_code == 0 and step.status in {"finished", "disturbed"}
     assert step.ops > 1 and step.bytes <= step.elapsed_s * MIB / 2 + step.settings.as_dict()["block_bytes"]

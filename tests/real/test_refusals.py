@@ -93,7 +93,7 @@ def test_ordinary_user_can_measure_in_an_own_directory(workshop: Path) -> None:
         run = headless.measure(headless.scenario_file(workshop), storage, within=words, environment=environment)
         assert storage.device
         assert 0.9 <= headless.flushes_per_sync(run, storage.device) <= 1.1
-        assert headless.accused_of(run) == set()
+        assert headless.rules_against(run) == set()
 
 
 def test_filesystem_that_is_too_full(workshop: Path, own_user: Path) -> None:

@@ -187,7 +187,7 @@ def test_missing_process_is_refused() -> None:
 
 def test_clean_removes_its_trace_instances_after_kill_9() -> None:
     with watch() as watching:
-        (child,) = processes.below(watching.pid, "watch")
+        (child,) = processes.children_running(watching.pid, "watch")
         processes.kill([child])
         watching.kill()
         watching.wait()

@@ -8,7 +8,7 @@ from fstui.model.host import Host
 from fstui.report.at_risk import at_risk_report, line, total
 from fstui.trace.at_risk import limits, sentences
 from tests.factories.at_risk import SECOND, STATE, program
-from tests.printing import csv_rows, printed
+from tests.printing import as_text, csv_rows
 
 
 def report(state: AtRisk = STATE) -> AtRiskReport:
@@ -17,7 +17,7 @@ def report(state: AtRisk = STATE) -> AtRiskReport:
 
 
 def text(state: AtRisk = STATE) -> str:
-    return printed(at_risk_report(report(state)), width=200)
+    return as_text(at_risk_report(report(state)), width=200)
 
 
 def test_the_text_ends_with_a_sentence_for_each_program() -> None:
@@ -47,7 +47,7 @@ def test_the_text_names_files_disks_and_limits(words: str) -> None:
 
 
 def test_csv_contains_values() -> None:
-    first = csv_rows(printed(at_risk_report(report()), "csv"))[0]
+    first = csv_rows(as_text(at_risk_report(report()), "csv"))[0]
     assert (first["programs"], first["dirty_bytes"]) == ("nats-server (812)", "40894464")
     assert first["sync_every_s"] == "120.0"
 

@@ -11,7 +11,7 @@ from fstui.powercut.campaign import CampaignCut, CampaignSettings, CampaignStore
 from fstui.report import campaign
 from fstui.report.sections import Cell, Report
 from tests.powercut.host import MadeUpHost
-from tests.printing import csv_rows, printed
+from tests.printing import as_text, csv_rows
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def test_verdict_depends_on_what_was_cut(
 
 
 def test_reset_says_what_it_does_not_test(settings: CampaignSettings) -> None:
-    shown = printed(report_of(replace(settings, kind="reset"), cut(1, "intact")), width=80)
+    shown = as_text(report_of(replace(settings, kind="reset"), cut(1, "intact")), width=80)
     assert "its write cache was not tested" in " ".join(shown.split())
 
 
@@ -75,7 +75,7 @@ def test_only_a_power_cut_is_kept(settings: CampaignSettings) -> None:
 
 
 def test_bound_names_its_method_and_the_rule_of_three(settings: CampaignSettings) -> None:
-    shown = printed(report_of(settings, cut(1, "intact"), cut(2, "intact")), "markdown")
+    shown = as_text(report_of(settings, cut(1, "intact"), cut(2, "intact")), "markdown")
     assert "The interval is exact (Clopper-Pearson)" in shown
     assert "After 2 cuts without a loss, it ends at 1 − 0.05^(1/2). The rule of three gives 3/2." in shown
 
@@ -95,15 +95,15 @@ def test_server_that_did_not_start_again_is_named(settings: CampaignSettings) ->
 
 def test_every_cut_is_a_row_of_the_page_and_of_the_table(settings: CampaignSettings) -> None:
     report = report_of(settings, cut(1, "intact"), cut(2, "no-cut", reason="<b>[red]"), stop_reason="db1: \x1b[2J")
-    page = printed(report, "html")
+    page = as_text(report, "html")
     assert page.count("2026-11-26") == 3  # a cut that did not happen is shown twice
     assert "&lt;b&gt;[red]" in page and "\x1b" not in page and "<b>" not in page
-    rows = csv_rows(printed(report, "csv"))
+    rows = csv_rows(as_text(report, "csv"))
     assert [row["outcome"] for row in rows] == ["intact", "no-cut"]
 
 
 def test_commands_are_not_in_the_document(settings: CampaignSettings) -> None:
-    document = printed(report_of(settings, cut(1, "intact")), "json")
+    document = as_text(report_of(settings, cut(1, "intact")), "json")
     assert json.loads(document)["schema"] == "fstui.powercut-campaign/1"
     assert "secret" not in document
 
@@ -111,6 +111,6 @@ def test_commands_are_not_in_the_document(settings: CampaignSettings) -> None:
 def test_directory_that_is_gone_is_named(settings: CampaignSettings) -> None:
     gone = cut(1, "lost", figures=PowerCutFigures(cut="c", identity="i", gone=True, rebooted=True, acknowledged=9))
     assert campaign.line(gone, "power").endswith("the directory with all records is gone")
-    page = printed(report_of(settings, gone), "markdown")
+    page = as_text(report_of(settings, gone), "markdown")
     assert "The directory with all records was gone after 1 cut." in page
     assert "9 records were acknowledged." in page and "were compared" not in page

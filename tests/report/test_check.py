@@ -8,7 +8,7 @@ from fstui.report import check, fit
 from fstui.report.check import Check, CheckRow
 from tests.factories.samples import RUN
 from tests.hostile import NAME, assert_safe, everywhere
-from tests.printing import csv_rows, printed
+from tests.printing import as_text, csv_rows
 from tests.report.test_run import SLOW
 
 ARRIVE = Finding(rule="flushes-arrive", verdict="consistent", confidence="low", scope="storage", title="1.00 per sync")
@@ -27,7 +27,7 @@ ALL = Check(
 
 
 def test_rows_come_first_then_actions_then_omissions() -> None:
-    rows = printed(check.check_report(ALL)).splitlines()
+    rows = as_text(check.check_report(ALL)).splitlines()
     assert rows[0].startswith("3 filesystems checked in 6.2 s")
     assert rows[3].split()[:5] == ["!", "/srv/queue", "suspicious", "high", "840"]
     assert rows[4].split()[:5] == ["✓", "/", "consistent", "low", "840"]
@@ -40,32 +40,32 @@ def test_rows_come_first_then_actions_then_omissions() -> None:
 
 
 def test_json_has_the_runs_and_what_was_not_checked() -> None:
-    found = json.loads(printed(check.check_report(ALL), "json"))
+    found = json.loads(as_text(check.check_report(ALL), "json"))
     assert [run["id"] for run in found["runs"]] == [RUN.id, "aaaaaa", "bbbbbb"]
     assert {run["schema"] for run in found["runs"]} == {"fstui.run/2"}
     assert found["failed"] == [{"filesystem": "/full", "reason": "/full is too full"}]
     assert found["left_out"][0] == {"filesystem": "/proc", "reason": "stores no data"} and len(found["left_out"]) == 5
-    assert json.loads(printed(fit.fit_report(ALL), "json"))["left_out"] == found["left_out"]
+    assert json.loads(as_text(fit.fit_report(ALL), "json"))["left_out"] == found["left_out"]
 
 
 def test_metrics_of_all_runs_share_their_names() -> None:
-    text = printed(check.check_report(ALL), "prometheus")
+    text = as_text(check.check_report(ALL), "prometheus")
     assert text.count("# TYPE fstui_verdict gauge") == 1
     assert sum(line.startswith("fstui_verdict{") for line in text.splitlines()) == 3 * 7
 
 
 def test_csv_and_markdown_have_a_row_for_each() -> None:
-    rows = csv_rows(printed(check.check_report(ALL), "csv"))
+    rows = csv_rows(as_text(check.check_report(ALL), "csv"))
     assert [row["filesystem"] for row in rows] == ["/srv/queue", "/", "/slow", "/full"]
     assert (rows[2]["speed"], rows[3]["trouble"]) == ("slow", "/full is too full")
-    table = [line for line in printed(check.check_report(ALL), "markdown").splitlines() if line.startswith("|")]
+    table = [line for line in as_text(check.check_report(ALL), "markdown").splitlines() if line.startswith("|")]
     assert len(table) == 2 + 4
 
 
 @pytest.mark.parametrize("format_", ["plain", "markdown", "csv", "prometheus"])
 def test_names_are_escaped(format_: str) -> None:
     rows = (CheckRow(NAME, everywhere(replace(RUN, speed=SLOW))), CheckRow(NAME, None, NAME))
-    assert_safe(printed(check.check_report(Check(rows, {NAME: (NAME,)}, 1.0)), format_))
+    assert_safe(as_text(check.check_report(Check(rows, {NAME: (NAME,)}, 1.0)), format_))
 
 
 def test_a_check_in_one_line() -> None:
@@ -76,7 +76,7 @@ def test_a_check_in_one_line() -> None:
 
 
 def test_a_narrow_terminal_has_the_flags_below() -> None:
-    lines = printed(check.check_report(ALL), "plain", 60).splitlines()
+    lines = as_text(check.check_report(ALL), "plain", 60).splitlines()
     assert lines[2].split() == ["FILESYSTEM", "VERDICT", "CONFIDENCE", "COMMITS/S", "P99"]
     assert lines[4].endswith("840/s, 7200 rpm allows 120")
     assert max(map(len, lines[2:10])) <= 60
@@ -85,7 +85,7 @@ def test_a_narrow_terminal_has_the_flags_below() -> None:
 def test_simulated_numbers_are_marked_everywhere() -> None:
     played = Check(rows=(CheckRow("/simulated/x", replace(RUN, simulated="hdd-7200")),), left_out={}, elapsed_s=1.0)
     words = "SIMULATED: hdd-7200. No real storage was measured."
-    plain, markdown = printed(check.check_report(played)), printed(check.check_report(played), "markdown")
+    plain, markdown = as_text(check.check_report(played)), as_text(check.check_report(played), "markdown")
     assert words in plain and words in markdown and check.line(played.rows[0]).endswith("SIMULATED")
     assert "fstui show" not in plain, "it was not saved"
 
@@ -97,5 +97,5 @@ def test_layer_of_a_container_says_to_measure_in_the_volume() -> None:
         next=("Put the data on a volume, and run fsync-rate in the directory where it is mounted.",),
     )  # fmt: skip
     inside = replace(HONEST, findings=(*HONEST.findings, layer))
-    text = printed(check.check_report(ALL._replace(rows=(CheckRow("/", inside),))))
+    text = as_text(check.check_report(ALL._replace(rows=(CheckRow("/", inside),))))
     assert sentence in text and "Put the data on a volume" in text

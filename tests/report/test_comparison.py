@@ -42,7 +42,7 @@ def ratio(*runs: Run) -> Ratio:
 
 
 def printed(*runs: Run, name: str = "plain", width: int | None = 80) -> str:
-    return printing.printed(comparison_report(runs), name, width)
+    return printing.as_text(comparison_report(runs), name, width)
 
 
 def test_the_median_round_represents_its_side() -> None:

@@ -21,7 +21,7 @@ from tests.factories.databases import OLTP, STEPS, database, with_figures
 from tests.factories.evidence import busy, quiet
 from tests.factories.samples import LATENCY, RUN
 from tests.hostile import NAME, assert_safe
-from tests.printing import csv_rows, printed, printed_run
+from tests.printing import as_text, csv_rows, run_as_text
 
 LOGS = (
     FileIO(file="redo log", writes=240, bytes=240_000, syncs=234),
@@ -104,7 +104,7 @@ def test_runs_on_different_filesystems_share_one_table() -> None:
         "#1 run k3f9a1 · ext4 › sda1 › sda",
         "#2 run x7b2c9 · zfs › sda · logbias=latency · recordsize=16K",
     )
-    assert "#2 tps" in printed(compare.comparison_report([ext4, zfs]), width=80)
+    assert "#2 tps" in as_text(compare.comparison_report([ext4, zfs]), width=80)
     assert [rows_of(ext4, zfs)[f"#2 {label}"] for label in ("queries read", "total", "min ms", "max ms")] == [
         ("10", "10"), ("60", "60"), ("0.73", "0.73"), ("624.89", "624.89"),
     ]  # fmt: skip
@@ -135,7 +135,7 @@ def test_a_sweep_over_clients_has_a_curve() -> None:
     assert swept.title.startswith("tps by clients · MariaDB 10.11.19 · ")
     assert swept.header == ("", "1", "4", "16", "64", "curve")
     assert swept.rows == (("insert", "100.00", "350.00", "700.00", "20.00", "▂▅█▁"),)
-    assert "▂▅█▁" in printed_run(run)
+    assert "▂▅█▁" in run_as_text(run)
     assert databases.by_clients(OLTP).empty
 
 
@@ -154,10 +154,10 @@ def test_reads_are_not_compared_by_durability() -> None:
 
 
 def test_every_format_shows_the_tables() -> None:
-    markdown = printed_run(OLTP, "markdown")
+    markdown = run_as_text(OLTP, "markdown")
     assert "- \\#2 sync\\_binlog 0" in markdown and "| \\#2 tps | 154.90 | 11681.00 |" in markdown
-    assert "#2 sync_binlog 0 · innodb_flush_log_at_trx_commit 2" in printed_run(OLTP)
-    rows = csv_rows(printed_run(OLTP, "csv"))
+    assert "#2 sync_binlog 0 · innodb_flush_log_at_trx_commit 2" in run_as_text(OLTP)
+    rows = csv_rows(run_as_text(OLTP, "csv"))
     assert [row["tps"] for row in rows] == ["", "15.49", "116.81", "154.9", "11681.0"]
     assert rows[1]["latency_ms_p95"] == "150.29" and rows[1]["server_settings"].startswith("log_bin=ON; sync_binlog=1")
     assert rows[0]["name"] == "fdatasync"
@@ -166,13 +166,13 @@ def test_every_format_shows_the_tables() -> None:
 @pytest.mark.parametrize("run", [RUN, one(Step(name="x", settings=Sysbench(server="mysql"), status="failed"))])
 def test_without_a_completed_database_there_are_no_tables(run: Run) -> None:
     assert report.tables(run) == [] and notes(run) == ()
-    assert "tps" not in printed_run(run, "markdown")
+    assert "tps" not in run_as_text(run, "markdown")
 
 
 def test_names_from_a_server_are_safe() -> None:
     run = one(database("oltp_insert", 9.0, 5, durable=False, title=NAME))
     for name in ("plain", "markdown", "csv"):
-        assert_safe(printed_run(run, name))
+        assert_safe(run_as_text(run, name))
 
 
 def test_the_binary_log_is_mentioned_once() -> None:
@@ -276,10 +276,10 @@ def test_each_written_file_has_a_row_above_the_kernels_count() -> None:
 
 def test_every_format_shows_the_files() -> None:
     run = run_with_waits(LOGS)
-    assert "#1 binary log" in printed_run(run)
+    assert "#1 binary log" in run_as_text(run)
     assert any("commits the filesystem's journal" in note for note in notes(run))
-    assert "| #1 binary log | 1.00 |" in printed_run(run, "markdown").replace("\\#", "#")
-    row = csv_rows(printed_run(run, "csv"))[-1]
+    assert "| #1 binary log | 1.00 |" in run_as_text(run, "markdown").replace("\\#", "#")
+    row = csv_rows(run_as_text(run, "csv"))[-1]
     assert (row["redo_log_syncs"], row["binary_log_writes"], row["wal_syncs"]) == ("234", "234", "")
 
 
@@ -301,7 +301,7 @@ def test_each_write_with_odsync_is_a_sync(file: str, server: dict[str, Any]) -> 
     assert table.rows[0] == (f"#1 {file}", "1.00", "–", "1.00", "1.0 ms")
     assert table.rows[1][3] == "1.00"
     assert any("O_DSYNC" in note for note in notes(run))
-    assert csv_rows(printed_run(run, "csv"))[-1][f"{file.lower().replace(' ', '_')}_syncs"] == "234"
+    assert csv_rows(run_as_text(run, "csv"))[-1][f"{file.lower().replace(' ', '_')}_syncs"] == "234"
 
 
 def run_of(length_s: int) -> Run:
@@ -313,7 +313,7 @@ def run_of(length_s: int) -> Run:
 
 
 def test_every_second_has_a_row() -> None:
-    rows = csv_rows(printed_run(run_of(3), "seconds"))
+    rows = csv_rows(run_as_text(run_of(3), "seconds"))
     assert [row["tps"] for row in rows] == ["101.0", "102.0", "103.0"]
     assert rows[2]["name"] == "oltp_insert high" and rows[2]["errors_per_s"] == "1"
 
@@ -337,10 +337,10 @@ REPLICAS = one(ENDED, Step(name="kill -9", settings=ReplicaCut(server="mysql"), 
 
 
 def test_every_end_of_a_primary_has_a_row() -> None:
-    lines = printed_run(REPLICAS)
+    lines = run_as_text(REPLICAS)
     assert "MySQL 9.7.4 · 4 clients" in lines and max(map(cell_len, lines.splitlines())) <= 80
     assert "…:1-2165" in lines and GTID not in lines
-    assert "| semi-sync low, cut | 2\xa0239 | 78 | 0 | 0 | 81 |" in printed_run(REPLICAS, "markdown")
+    assert "| semi-sync low, cut | 2\xa0239 | 78 | 0 | 0 | 81 |" in run_as_text(REPLICAS, "markdown")
 
 
 @pytest.mark.parametrize(
@@ -353,14 +353,14 @@ def test_what_survived_comes_before_the_verdict(format_: str, lost: int, both: i
     run = one(replace(ENDED, figures=figures))
     judged = judge(run)
     run = replace(run, findings=judged.findings, verdict="consistent", sentence=judged.sentence)
-    headline, _, rest = printed_run(run, format_).partition("The filesystem below: ✓ CONSISTENT")
+    headline, _, rest = run_as_text(run, format_).partition("The filesystem below: ✓ CONSISTENT")
     (found,) = (each for each in judged.findings if each.rule == "replica-cut")
     assert f"{sign} {found.title}" in headline and rest
     assert ("semi-sync low, cut" in headline) == (format_ != "brief") and "semi-sync low, cut" not in rest
 
 
 def test_a_spreadsheet_has_the_replicas_by_name() -> None:
-    ended, unfinished = csv_rows(printed_run(REPLICAS, "csv"))
+    ended, unfinished = csv_rows(run_as_text(REPLICAS, "csv"))
     assert (ended["acknowledged"], ended["lost_on_primary"], ended["on_replica_alone"]) == ("2239", "78", "81")
     assert ended["gtid_replica"] == f"{GTID}:1-2246"
     assert (unfinished["cut"], unfinished["acknowledged"]) == ("kill -9", "")

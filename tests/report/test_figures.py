@@ -19,7 +19,7 @@ from tests.factories import steps as made
 from tests.factories import storage
 from tests.factories.evidence import evidence
 from tests.factories.samples import DISK, FAILED, FILESYSTEM, NOTE, ROTATION, RUN, SYNCED, TARGET, UNSYNCED
-from tests.printing import printed, printed_run
+from tests.printing import as_text, run_as_text
 
 
 def stacked(*nodes: Node) -> Target:
@@ -160,14 +160,14 @@ def test_flush_growth_has_words_instead_of_a_rate() -> None:
 
 @pytest.mark.parametrize("name", ["plain", "markdown", "csv"])
 def test_every_format_shows_the_growth_and_no_rate(name: str) -> None:
-    text = printed_run(replace(RUN, steps=(GROWTH,)), name)
+    text = run_as_text(replace(RUN, steps=(GROWTH,)), name)
     assert "840" not in text.partition("STEP")[2]
     assert name == "csv" or "124 µs, +400 µs/MiB" in text
 
 
 def test_a_comparison_shows_the_growth() -> None:
     run = replace(RUN, steps=(GROWTH,))
-    assert "124 µs, +400 µs/MiB" in printed(compare.comparison_report([run, run]))
+    assert "124 µs, +400 µs/MiB" in as_text(compare.comparison_report([run, run]))
 
 
 NO_BYTES, ONE_MIB = {"bytes": 0, "sync_ns": 1_000_000}, {"bytes": 1 << 20, "sync_ns": 7_000_000}

@@ -22,7 +22,7 @@ from fstui.report.text import fold, wrap
 from tests.factories import screens
 from tests.factories.samples import FAILED_RUN, RUN
 from tests.hostile import NAME, assert_safe, everywhere
-from tests.printing import csv_rows, printed, printed_run
+from tests.printing import as_text, csv_rows, run_as_text
 
 
 def choices(*names: str) -> list[str]:
@@ -53,7 +53,7 @@ def test_every_format_has_its_own_file_extension() -> None:
 @pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1+1", "＝1+1"])
 def test_no_spreadsheet_calculates_a_name(name: str) -> None:
     run = replace(RUN, steps=(replace(RUN.steps[1], name=name, elapsed_s=-1.0),))
-    (row,) = csv_rows(printed_run(run, "csv"))
+    (row,) = csv_rows(run_as_text(run, "csv"))
     assert row["name"] == ("\\x09=1+1" if name[0] == "\t" else f"'{name}")
     assert row["elapsed_s"] == "-1.0"  # a number is one, whatever it begins with
 
@@ -80,7 +80,7 @@ REPORT = Report("Two boxes", (TABLE, Section("Nothing")), document={"boxes": 2},
 
 
 def shown(name: str, report: Report = REPORT, width: int | None = None) -> str:
-    return printed(report, name, width)
+    return as_text(report, name, width)
 
 
 @pytest.mark.parametrize("name", formats.names())
@@ -138,14 +138,14 @@ class Elements(HTMLParser):
 
 
 def test_the_page_contains_the_answers_charts_and_document() -> None:
-    page = printed_run(screens.RUN, "html")
+    page = run_as_text(screens.RUN, "html")
     assert "! SUSPICIOUS  high confidence" in page
     assert "I/O path: same block, fdatasync" in page and "✓ all arrived" in page
     assert page.count("<svg ") == len(screens.STEPS)
     renamed = tuple(replace(step, name=step.name.upper()) for step in screens.STEPS)
     findings = tuple(replace(f, steps=tuple(map(str.upper, f.steps))) for f in screens.RUN.findings)
     shouting = replace(screens.RUN, steps=renamed, findings=findings)
-    assert "I/O path: SAME BLOCK, FDATASYNC" in printed_run(shouting, "html")
+    assert "I/O path: SAME BLOCK, FDATASYNC" in run_as_text(shouting, "html")
     elements = Elements(page)
     assert decode_run("".join(elements.data).encode()) == screens.RUN
 
@@ -155,7 +155,7 @@ def test_the_page_fetches_and_runs_nothing(name: str) -> None:
     steps = tuple(replace(step, name=name + step.name) for step in screens.STEPS)
     host = replace(screens.HOST, hostname=name)
     run = replace(screens.RUN, steps=steps, sentence=name, simulated=name, host=host)
-    elements = Elements(printed_run(run, "html"))
+    elements = Elements(run_as_text(run, "html"))
     scripts = [attributes for tag, attributes in elements.found if tag == "script"]
     assert scripts == [{"type": "application/json", "id": "run-0"}]
     assert json.loads("".join(elements.data))["sentence"] == json.loads(encode(run))["sentence"]
@@ -166,7 +166,7 @@ def test_the_page_fetches_and_runs_nothing(name: str) -> None:
 
 
 def test_a_run_without_steps_is_a_valid_page() -> None:
-    page = printed_run(replace(screens.RUN, steps=(), target=None, scenario=None, findings=()), "html")
+    page = run_as_text(replace(screens.RUN, steps=(), target=None, scenario=None, findings=()), "html")
     assert page.startswith("<!doctype html>") and page.rstrip().endswith("</html>")
     assert not re.search(r"<table><thead>.*</thead><tbody></tbody>", page)
 

@@ -6,7 +6,7 @@ from fstui.model.judgement import Verdict
 from fstui.report import references
 from fstui.report.sections import cell_text
 from tests.factories.samples import RUN
-from tests.printing import printed, printed_run
+from tests.printing import as_text, run_as_text
 
 
 def made(*rates: float) -> tuple[Reference, ...]:
@@ -55,7 +55,7 @@ def test_a_row_with_a_remark_is_marked() -> None:
 
 
 def test_the_whole_library_names_every_device_and_source() -> None:
-    page = printed(references.references_report(library(), ()), width=80)
+    page = as_text(references.references_report(library(), ()), width=80)
     assert max(map(len, page.splitlines())) <= 80
     assert all(reference.device[:20] in page for reference in library())
     assert "anarazel" in page and "Percona" in page
@@ -64,7 +64,7 @@ def test_the_whole_library_names_every_device_and_source() -> None:
 def test_the_result_shows_the_references() -> None:
     heading = "fdatasync: faster than 3 of 3 published rates for hdd-5400, hdd-7200"
     run = replace(RUN, verdict="consistent")
-    for page in (printed_run(run), printed_run(run, "markdown")):
+    for page in (run_as_text(run), run_as_text(run, "markdown")):
         assert heading in " ".join(page.split())
         assert "here, 4 KiB" in page
     assert len(find_published("fdatasync", ["hdd-5400", "hdd-7200"])) == 3

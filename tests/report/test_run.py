@@ -20,11 +20,11 @@ from tests.factories import samples, screens
 from tests.factories.samples import FAILED, FAILED_RUN, RUN, SYNCED, TARGET
 from tests.factories.steps import traced
 from tests.hostile import everywhere
-from tests.printing import csv_rows, printed, printed_run
+from tests.printing import as_text, csv_rows, run_as_text
 
 
 def test_the_whole_result_in_plain_text() -> None:
-    assert printed_run(RUN, saved_to="/home/ann/k3f9a1.json").splitlines() == [
+    assert run_as_text(RUN, saved_to="/home/ann/k3f9a1.json").splitlines() == [
         "odirect-truth on /srv/data",
         "",
         "ext4 › sda1 › sda",
@@ -79,22 +79,22 @@ ENOUGH = replace(SYNCED, ops=500, elapsed_s=0.0053, settings=SyncWrites(seconds=
     ],
 )
 def test_what_is_unusual_about_a_run_is_named(changes: dict[str, Any], words: str) -> None:
-    assert words in printed_run(replace(RUN, **changes))
-    assert words not in printed_run(RUN)
+    assert words in run_as_text(replace(RUN, **changes))
+    assert words not in run_as_text(RUN)
 
 
 def test_steps_that_ended_alike_are_named_in_one_line() -> None:
     early = [replace(step, status="finished", reason="ended early") for step in RUN.steps[:2]]
     names = ", ".join(f"'{step.name}'" for step in early)
-    assert f"{names}: ended early" in printed_run(replace(RUN, steps=(*early, replace(SYNCED, reason=None))))
-    assert "all steps: ended early" in printed_run(replace(RUN, steps=tuple(early)))
+    assert f"{names}: ended early" in run_as_text(replace(RUN, steps=(*early, replace(SYNCED, reason=None))))
+    assert "all steps: ended early" in run_as_text(replace(RUN, steps=tuple(early)))
 
 
 def test_a_simulated_run_is_not_saved_and_not_named() -> None:
     run = replace(RUN, simulated="a lying disk")
-    assert printed_run(run).endswith("not saved: simulated disk\n")
-    assert printed_run(run, "brief").endswith("not saved\n")
-    assert "not saved" not in printed_run(RUN)
+    assert run_as_text(run).endswith("not saved: simulated disk\n")
+    assert run_as_text(run, "brief").endswith("not saved\n")
+    assert "not saved" not in run_as_text(RUN)
 
 
 def test_a_step_in_one_line() -> None:
@@ -112,7 +112,7 @@ def test_a_plan_says_where_how_long_and_how_much(seconds_: float | None, words: 
                PlannedStep(name="O_DIRECT", settings=SyncWrites(), skip="tmpfs cannot")),
         seconds=seconds_, max_bytes=2**30, peak_bytes=2**20, command="fstui run fsync-rate /srv/data",
     )  # fmt: skip
-    text = printed(plans.plan_report(planned, TARGET))
+    text = as_text(plans.plan_report(planned, TARGET))
     assert words in text
     assert "/srv/data" in text and "1.0 G" in text
     assert "skipped: tmpfs cannot" in text
@@ -126,14 +126,14 @@ def test_a_plan_names_the_options_of_its_servers() -> None:
         steps=tuple(PlannedStep(name=str(at), settings=each) for at, each in enumerate((loads, named, loads), 1)),
         command="fstui run mine.toml /srv/data",
     )  # fmt: skip
-    text = printed(plans.plan_report(planned, TARGET))
+    text = as_text(plans.plan_report(planned, TARGET))
     assert "  step 1, 3: shared_preload_libraries = x, fsync = False" in text.splitlines()
-    assert "get these options" not in printed(plans.plan_report(replace(planned, steps=planned.steps[1:2]), TARGET))
+    assert "get these options" not in as_text(plans.plan_report(replace(planned, steps=planned.steps[1:2]), TARGET))
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 def test_a_terminal_without_unicode_gets_ascii(encoding: str) -> None:
-    text = printable(printed_run(RUN), encoding)
+    text = printable(run_as_text(RUN), encoding)
     text.encode(encoding)
     assert "\\u" not in text and "\\x" not in text
     assert printable("✓ 4 µs", "utf-8") == "✓ 4 µs"
@@ -147,7 +147,7 @@ def test_json_is_the_run_document_on_one_line() -> None:
 
 
 def test_csv_has_one_row_per_step_with_units_in_its_names() -> None:
-    first, second = csv_rows(printed_run(RUN, "csv"))
+    first, second = csv_rows(run_as_text(RUN, "csv"))
     assert (second["name"], second["rate_per_s"], second["latency_p99_ns"]) == ("fdatasync", "840.0", "5900000")
     assert (second["flushes_per_sync"], second["bytes_ratio"]) == ("1.0", "1.0")
     assert (first["flushes"], first["flushes_per_sync"]) == ("0", "")
@@ -155,12 +155,12 @@ def test_csv_has_one_row_per_step_with_units_in_its_names() -> None:
 
 
 def test_csv_has_errors_and_a_header_without_steps() -> None:
-    assert csv_rows(printed_run(FAILED_RUN, "csv"))[1]["error"] == "pwrite: Input/output error"
-    assert printed_run(replace(RUN, steps=()), "csv").splitlines() == printed_run(RUN, "csv").splitlines()[:1]
+    assert csv_rows(run_as_text(FAILED_RUN, "csv"))[1]["error"] == "pwrite: Input/output error"
+    assert run_as_text(replace(RUN, steps=()), "csv").splitlines() == run_as_text(RUN, "csv").splitlines()[:1]
 
 
 def test_markdown_has_the_verdict_before_the_tables() -> None:
-    text = printed_run(RUN, "markdown")
+    text = run_as_text(RUN, "markdown")
     order = ["### odirect", "**! SUSPICIOUS", "One 16 KiB block", "**Because**", "**Next**", "FINDING", "| STEP"]
     places = [text.index(part) for part in order]
     assert places == sorted(places)
@@ -169,19 +169,19 @@ def test_markdown_has_the_verdict_before_the_tables() -> None:
 
 def test_every_row_of_a_markdown_table_has_all_cells() -> None:
     for run in (RUN, FAILED_RUN, everywhere(RUN)):
-        for table in re.findall(r"(?:^\|.*\n)+", printed_run(run, "markdown"), re.M):
+        for table in re.findall(r"(?:^\|.*\n)+", run_as_text(run, "markdown"), re.M):
             assert len({len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()}) == 1
 
 
 def test_names_from_the_system_are_no_markup() -> None:
-    text = re.sub("```text.*?```", "", printed_run(everywhere(RUN), "markdown"), flags=re.DOTALL)
+    text = re.sub("```text.*?```", "", run_as_text(everywhere(RUN), "markdown"), flags=re.DOTALL)
     assert "<b>" not in text and r"\<b\>" in text
     assert not re.search(r"(?<!\\)\*x", text)
 
 
 def test_both_answers_why_what_next_and_where_to_look() -> None:
     run = replace(screens.RUN, speed=Speed(answer="stalls", title="412 ms for one operation of fdatasync"))
-    lines = printed_run(run, "brief").splitlines()
+    lines = run_as_text(run, "brief").splitlines()
     assert 6 <= len(lines) <= 9
     assert lines[0].startswith("! SUSPICIOUS  high confidence · odirect-truth on /srv/data")
     assert lines[1] == "▲ STALLS  412 ms for one operation of fdatasync"
@@ -191,12 +191,12 @@ def test_both_answers_why_what_next_and_where_to_look() -> None:
 
 def test_slow_storage_gets_the_next_step_about_its_speed() -> None:
     run = replace(screens.RUN, verdict="consistent", speed=SLOW)
-    assert f"next     {SLOW.next[0]}" in printed_run(run, "brief").splitlines()
+    assert f"next     {SLOW.next[0]}" in run_as_text(run, "brief").splitlines()
 
 
 def test_any_run_has_few_lines() -> None:
     for run in (samples.RUN, samples.FAILED_RUN, screens.RUN, Run(id="x", started_at="")):
-        assert len(printed_run(run, "brief").splitlines()) <= 9
+        assert len(run_as_text(run, "brief").splitlines()) <= 9
 
 
 SLOW = Speed(
@@ -211,7 +211,7 @@ SLOW_RUN = replace(RUN, speed=SLOW)
 
 
 def test_plain_has_both_headlines_then_their_reasons() -> None:
-    lines = printed_run(SLOW_RUN).splitlines()
+    lines = run_as_text(SLOW_RUN).splitlines()
     at = lines.index("! SUSPICIOUS  high confidence")
     assert lines[at + 1] == "  ! SLOW  12.0/s, slower than 5 earlier runs: an I/O limit of the cgroup applies"
     second = lines.index("Is it slow?")
@@ -224,21 +224,21 @@ def test_plain_has_both_headlines_then_their_reasons() -> None:
 
 
 def test_every_format_shows_the_speed() -> None:
-    assert "- ! SLOW" in printed_run(SLOW_RUN, "markdown") and "**Is it slow?**" in printed_run(SLOW_RUN, "markdown")
-    assert {row["speed"] for row in csv_rows(printed_run(SLOW_RUN, "csv"))} == {"slow"}
-    assert json.loads(printed_run(SLOW_RUN, "json"))["speed"]["answer"] == "slow"
-    assert 'speed="slow"} 1.0' in printed_run(SLOW_RUN, "prometheus")
-    assert 'speed="normal"} 0.0' in printed_run(SLOW_RUN, "prometheus")
+    assert "- ! SLOW" in run_as_text(SLOW_RUN, "markdown") and "**Is it slow?**" in run_as_text(SLOW_RUN, "markdown")
+    assert {row["speed"] for row in csv_rows(run_as_text(SLOW_RUN, "csv"))} == {"slow"}
+    assert json.loads(run_as_text(SLOW_RUN, "json"))["speed"]["answer"] == "slow"
+    assert 'speed="slow"} 1.0' in run_as_text(SLOW_RUN, "prometheus")
+    assert 'speed="normal"} 0.0' in run_as_text(SLOW_RUN, "prometheus")
 
 
 def test_an_older_document_shows_no_speed() -> None:
-    assert "slow?" not in printed_run(RUN).lower()
+    assert "slow?" not in run_as_text(RUN).lower()
     assert "fstui_speed" not in str(formats.render("prometheus", RUN))
-    assert "speed" not in printed(compare.comparison_report([RUN, RUN])).lower()
+    assert "speed" not in as_text(compare.comparison_report([RUN, RUN])).lower()
 
 
 def test_a_comparison_and_the_history_show_the_speed() -> None:
-    assert "SPEED" in (compared := printed(compare.comparison_report([RUN, SLOW_RUN]))) and "! slow" in compared
+    assert "SPEED" in (compared := as_text(compare.comparison_report([RUN, SLOW_RUN]))) and "! slow" in compared
     line = Summary(path="/x", id="k3f9a1", started_at="2026-11-20T03:12:44+01:00", verdict="consistent")
-    _, first, second = printed(history.history_report([replace(line, speed="stalls"), line])).splitlines()
+    _, first, second = as_text(history.history_report([replace(line, speed="stalls"), line])).splitlines()
     assert "▲ stalls" in first and "stalls" not in second

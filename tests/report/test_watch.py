@@ -9,7 +9,7 @@ from fstui.report import watch
 from fstui.report.formats import json
 from fstui.trace.conclusion import conclude
 from tests.factories.watched import DATABASE
-from tests.printing import printed
+from tests.printing import as_text
 
 TIMES = DeviceTimes(p50=38_000_000, p99=60_000_000, max=260_000_000)
 ROW = replace(
@@ -37,7 +37,7 @@ def report(whole: WatchCounts = WHOLE, **more: object) -> WatchReport:
 
 
 def test_the_watch_lists_waits_and_ends_with_the_conclusion() -> None:
-    lines = printed(watch.watch_report(report())).splitlines()
+    lines = as_text(watch.watch_report(report())).splitlines()
     assert lines == [
         "watched all programs for 10.0 s",
         "",
@@ -69,7 +69,7 @@ def test_missing_events_and_failures_are_named() -> None:
     whole = replace(WHOLE, lost=7, traced_s=2.0, waits=(replace(ROW, failed={5: 2}),))
     reported = LostWrite(device=None, inode=98, errno=28, returned=1)
     errors = (LostWrite(device="sda1", inode=99, errno=5, returned=0), reported)
-    text = printed(watch.watch_report(report(whole, errors=errors)))
+    text = as_text(watch.watch_report(report(whole, errors=errors)))
     assert "the kernel's buffers were full and lost 7 events: the rates are lower bounds" in text
     assert "device times and FUA cover 20\xa0% of the time" in text
     assert "mariadbd (812): 2 syncs of /var/lib/mysql/ib_logfile0 failed: Input/output error" in text
@@ -80,13 +80,13 @@ def test_missing_events_and_failures_are_named() -> None:
 def test_names_of_files_and_programs_are_escaped() -> None:
     row = replace(ROW, program="\x1b[2J", file="/tmp/\x9bA\udcff\n\u202e")
     whole = replace(WHOLE, waits=(row,))
-    for text in (printed(watch.watch_report(report(whole))), json.indented(report(whole)).decode()):
+    for text in (as_text(watch.watch_report(report(whole))), json.indented(report(whole)).decode()):
         assert not {"\x1b", "\x9b", "\u202e"} & set(text)
 
 
 def test_without_a_trace_the_writers_are_listed() -> None:
     whole = WatchCounts(elapsed_s=2.0, writers=(OtherWriter(pid=812, name="mariadbd", written_bytes=4 << 20),))
-    text = printed(watch.watch_report(report(whole, untraced="only root may trace the kernel", mount_point="/srv")))
+    text = as_text(watch.watch_report(report(whole, untraced="only root may trace the kernel", mount_point="/srv")))
     assert text.startswith("watched /srv for 2.0 s; not traced by the kernel: only root may trace the kernel\n")
     assert "mariadbd (812)    2.0 MiB" in text
 
@@ -100,7 +100,7 @@ def test_one_second_is_one_line() -> None:
 
 def test_the_watch_ends_with_both_answers() -> None:
     speed = Speed(answer="stalls", title="mariadbd (812) waited 260 ms", sentence="It did.")
-    text = printed(
+    text = as_text(
         watch.watch_report(report(durability="Is it durable? The configuration shows no defect.", speed=speed))
     )
     assert text.endswith(
@@ -108,4 +108,4 @@ def test_the_watch_ends_with_both_answers() -> None:
         "Is it slow? Yes, it stalls: mariadbd (812) waited 260 ms. It did.\n"
     )
     assert watch.conclusion(report(speed=speed)).endswith("▲ STALLS  mariadbd (812) waited 260 ms")
-    assert "Is it" not in printed(watch.watch_report(report()))
+    assert "Is it" not in as_text(watch.watch_report(report()))

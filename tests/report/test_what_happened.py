@@ -24,7 +24,7 @@ def answer(period: tuple[float, float] | None = (BEGIN + 500, BEGIN + 700)) -> W
 
 
 def printed(format_: str, found: WhatHappened) -> str:
-    return printing.printed(report.what_happened_report(found), format_, 80)
+    return printing.as_text(report.what_happened_report(found), format_, 80)
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,7 @@ from fstui.tui.drawing import storage
 from fstui.tui.screens.result import ResultScreen
 from tests.factories.screens import RUN
 from tests.judge.rules.device.test_hidden import BRIDGED, served
-from tests.printing import printed, printed_run
+from tests.printing import as_text, run_as_text
 
 QUIET = replace(served("ext4"), mount_point="/quiet", stack=())
 HERE = Inventory(
@@ -21,7 +21,7 @@ FLAGS = {mount: judgement for mount, judgement in JudgementCache().judge(HERE).i
 def test_list_and_app_show_the_same_filesystems_in_one_order() -> None:
     in_app = [(entry.name, entry.verdict) for entry in storage.entries(HERE, FLAGS, {})]
     assert in_app == [("/mnt/nfs", "cannot-tell"), ("/mnt/usb", "cannot-tell"), ("/quiet", None)]
-    listed = printed(inventory.inventory_report(HERE, FLAGS)).splitlines()
+    listed = as_text(inventory.inventory_report(HERE, FLAGS)).splitlines()
     rows = [line for line in listed if line[3:].startswith(("/mnt/nfs ", "/mnt/usb ", "/quiet "))]
     assert [(row[0], row[3:].split()[0]) for row in rows] == [("?", "/mnt/nfs"), ("?", "/mnt/usb"), (" ", "/quiet")]
     assert any(line.startswith("? /mnt/nfs: cannot-tell, ") and "(remote-filesystem)" in line for line in listed)
@@ -43,6 +43,6 @@ def test_deciding_findings_come_first_everywhere() -> None:
     expected = ["what-decides", "a-doubt", "of-a-step", "a-note"]
     assert [found.rule for found in ordered(run)] == expected
     assert [found.rule for found in ResultScreen(run, None, None).findings] == expected
-    for text in (printed_run(run), printed_run(run, "markdown")):
+    for text in (run_as_text(run), run_as_text(run, "markdown")):
         places = [text.rindex(rule) for rule in expected]
         assert places == sorted(places)

@@ -72,7 +72,7 @@ async def test_a_stop_waits_for_a_server_that_is_starting(serving: DatabaseServe
 
 
 async def test_the_ledger_names_a_server_while_it_exists(serving: DatabaseServers, tmp_path: Path) -> None:
-    servers.needed("mariadb")
+    servers.require("mariadb")
     assert isinstance(await serving.serve(STEP, asyncio.Event(), 0.0), StepServer)
     (entry,) = ledger.entries()
     assert (entry.kind, entry.what) == ("server", f"{tmp_path}/server-1")

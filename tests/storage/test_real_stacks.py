@@ -36,7 +36,7 @@ def mounted(opened: ExitStack, source: str, tmp_path: Path, fstype: str, options
 
 
 def test_xfs_with_external_log(opened: ExitStack, loops: list[str], tmp_path: Path) -> None:
-    disks.kernel_has("xfs")
+    disks.require_kernel("xfs")
     data, log, _ = loops
     disks.sh(disks.tool("mkfs.xfs"), "-q", "-f", "-l", f"logdev=/dev/{log},size=64m", f"/dev/{data}")
     found = mounted(opened, f"/dev/{data}", tmp_path, "xfs", f"logdev=/dev/{log}")
@@ -52,7 +52,7 @@ def test_xfs_with_external_log(opened: ExitStack, loops: list[str], tmp_path: Pa
 
 
 def test_xfs_with_realtime_device(opened: ExitStack, loops: list[str], tmp_path: Path) -> None:
-    disks.kernel_has("xfs")
+    disks.require_kernel("xfs")
     data, _, realtime = loops
     disks.sh(disks.tool("mkfs.xfs"), "-q", "-f", "-r", f"rtdev=/dev/{realtime}", f"/dev/{data}")
     try:
@@ -73,7 +73,7 @@ def test_ext4_with_external_journal(opened: ExitStack, loops: list[str], tmp_pat
 
 
 def test_bind_mount_and_subvolume_share_the_device(opened: ExitStack, loops: list[str], tmp_path: Path) -> None:
-    disks.kernel_has("btrfs")
+    disks.require_kernel("btrfs")
     disks.sh(disks.tool("mkfs.btrfs"), "-q", "-f", f"/dev/{loops[0]}")
     whole = mounted(opened, f"/dev/{loops[0]}", tmp_path, "btrfs")
     disks.sh("btrfs", "subvolume", "create", f"{whole.mount_point}/@data")

@@ -3,7 +3,7 @@ import pytest
 from fstui.storage import tool_output
 from fstui.storage.survey import commands, survey
 from tests.factories.box import Box
-from tests.factories.looking import look, only, with_table
+from tests.factories.looking import look, only_device, with_table
 
 
 def identity(box: Box) -> str:
@@ -71,7 +71,7 @@ def test_flushes_are_counted_only_where_the_kernel_does(
 ) -> None:
     stat = " ".join(["1"] * fields)
     box.device("sda", "pci0000:00/ata1", stat=stat, iostats=iostats, request_based=request_based)
-    assert only(box).counted is counted
+    assert only_device(box).counted is counted
 
 
 DRIVES = {

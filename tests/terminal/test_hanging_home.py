@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.real.hanging import silent_mount
+from tests.real.hanging import unresponsive_mount
 from tests.terminal.pty_app import COMMAND, ROOT
 from tests.terminal.tmux import PROMPT, Tmux
 
@@ -14,7 +14,7 @@ SAID = "did not answer within"
 
 @pytest.fixture
 def terminal(tmp_path: Path) -> Iterator[Tmux]:
-    with silent_mount(tmp_path) as (home, within), Tmux({}) as tmux:
+    with unresponsive_mount(tmp_path) as (home, within), Tmux({}) as tmux:
         start = shlex.join([*within, "env", f"HOME={home}", *COMMAND])
         tmux.run(f'cd {ROOT}; unset XDG_STATE_HOME XDG_CONFIG_HOME; fstui() {{ {start} "$@"; }}; clear')
         tmux.wait_for_prompt()

@@ -6,14 +6,14 @@ from textual.app import App
 from textual.pilot import Pilot
 
 
-def shown(app: App[Any]) -> list[str]:
+def screen_lines(app: App[Any]) -> list[str]:
     return [strip.text.rstrip() for strip in app.screen._compositor.render_strips(app.size)]
 
 
-async def pressed(pilot: Pilot[Any], *keys: str) -> list[str]:
+async def press(pilot: Pilot[Any], *keys: str) -> list[str]:
     """Press the keys, each after the work of the previous one, and return the screen."""
     for key in keys:
         await pilot.press(key)
         await pilot.app.workers.wait_for_complete()
         await pilot.pause()
-    return shown(pilot.app)
+    return screen_lines(pilot.app)

@@ -27,12 +27,12 @@ from fstui.tui.screens.storage import StorageScreen
 from fstui.tui.widgets.lines import DrawnLines
 from tests.factories import screens
 from tests.tui.conftest import PreparedApp
-from tests.tui.screen import pressed, shown
+from tests.tui.screen import press, screen_lines
 
 TAKEN = {"ctrl+a", "ctrl+b"}  # the prefixes of GNU screen and tmux
 
 
-class Stoppable(screens.PreparedRunning):
+class Stoppable(screens.PreparedRun):
     """A run that continues until it is stopped, and then cleans up."""
 
     def __init__(self) -> None:
@@ -99,20 +99,20 @@ async def test_ctrl_c_quits_while_a_value_is_being_typed() -> None:
 async def test_glossary_begins_with_the_words_of_the_screen() -> None:
     app = PreparedApp()
     async with app.run_test(size=(80, 24)) as pilot:
-        lines = await pressed(pilot, "g")
+        lines = await press(pilot, "g")
         assert "── terms of this screen ──" in lines[1] and lines[2].startswith("   write back ")
         assert not any(set("`*#") & set(line) for line in lines)
-        await pressed(pilot, "escape")
+        await press(pilot, "escape")
         assert isinstance(app.screen, StorageScreen)
-        assert (await pressed(pilot, "question_mark", "g"))[1:] == lines[1:], "the help has the terms of its screen"
+        assert (await press(pilot, "question_mark", "g"))[1:] == lines[1:], "the help has the terms of its screen"
 
 
 @pytest.mark.parametrize("size", [(80, 24), (200, 50)], ids=str)
 async def test_slash_jumps_to_a_term_of_the_glossary(size: tuple[int, int]) -> None:
     async with PreparedApp().run_test(size=size) as pilot:
-        lines = await pressed(pilot, "g")
+        lines = await press(pilot, "g")
         assert not any("   ZIL " in line for line in lines)
-        assert any("   ZIL " in line for line in await pressed(pilot, "slash", "z", "i"))
+        assert any("   ZIL " in line for line in await press(pilot, "slash", "z", "i"))
 
 
 @pytest.mark.parametrize("screen", commands.screens(), ids=lambda screen: screen.__name__)
@@ -201,7 +201,7 @@ async def test_palette_finds_mounts_rules_runs_and_keys() -> None:
     runs.save(screens.RUN)
     app = PreparedApp()
     async with app.run_test(size=(120, 40)) as pilot:
-        assert "Ctrl-P find" in shown(app)[-1]
+        assert "Ctrl-P find" in screen_lines(app)[-1]
         assert any("mount /srv/queue" in name for name in await found(app, "queue"))
         assert any("rule flushes-arrive" in name for name in await found(app, "flushes-arrive"))
         assert any("run k3f9a1: odirect-truth on /srv/data" in name for name in await found(app, "k3f9a1"))
@@ -213,14 +213,14 @@ async def test_palette_finds_mounts_rules_runs_and_keys() -> None:
         (hit,) = [hit async for hit in entries.search("rule barriers-off")][:1]
         await invoke(hit.command)
         await pilot.pause()
-        assert "barriers-off" in shown(app)[0]
+        assert "barriers-off" in screen_lines(app)[0]
 
 
 async def test_the_footer_below_the_palette_shows_its_keys() -> None:
     app = PreparedApp()
     async with app.run_test(size=(80, 24)) as pilot:
         for keys, words in (("ctrl+p",), "Enter choose  Esc close"), (("escape",), "Enter run here"):
-            await pressed(pilot, *keys)
+            await press(pilot, *keys)
             footer = app.screen_stack[0].query_one("#footer", DrawnLines)
             assert words in footer.render_line(0).text
 
@@ -230,9 +230,9 @@ async def test_palette_finds_scenarios_and_settings() -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press("ctrl+p", *"scenario wal-postgres")
         await pilot.app.workers.wait_for_complete()
-        await pressed(pilot, "enter")
+        await press(pilot, "enter")
         assert isinstance(app.screen, PlanScreen) and app.screen.offer and app.screen.offer.name == "wal-postgres"
-        await pressed(pilot, "ctrl+p", *"setting medium", "enter")
+        await press(pilot, "ctrl+p", *"setting medium", "enter")
         assert app.screen.setting == "medium"
 
 
@@ -245,7 +245,7 @@ async def test_palette_works_while_the_disk_of_saved_runs_hangs(monkeypatch: pyt
     app = PreparedApp()
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press("ctrl+p", *"theme d")
-        while not any("theme dark" in line for line in shown(app)):
+        while not any("theme dark" in line for line in screen_lines(app)):
             await pilot.pause()
 
 
@@ -258,7 +258,7 @@ async def test_picture_of_the_screen_is_saved_here(tmp_path: Path, monkeypatch: 
         await app.workers.wait_for_complete()
         await pilot.pause()
         (file,) = tmp_path.iterdir()
-        assert file.name in shown(app)[-2] and "/srv/queue" in file.read_text()
+        assert file.name in screen_lines(app)[-2] and "/srv/queue" in file.read_text()
 
 
 async def test_prompt_opens_only_once() -> None:

@@ -15,7 +15,7 @@ from fstui.tui.screens.watch import WatchScreen
 from tests.factories import screens
 from tests.factories.at_risk import SECOND, file, program
 from tests.tui.conftest import PreparedApp
-from tests.tui.screen import shown
+from tests.tui.screen import screen_lines
 from tests.tui.test_watch import watch_this
 
 
@@ -53,15 +53,15 @@ async def test_r_shows_the_risk_and_escape_returns_to_the_watch() -> None:
         await pilot.pause()
         await pilot.press("t")
         await pilot.pause()
-        assert "r at risk" in shown(app)[-1]
+        assert "r at risk" in screen_lines(app)[-1]
         await pilot.press("r")
         await pilot.pause()
         assert isinstance(app.screen, AtRiskScreen)
-        text = " ".join(" ".join(shown(app)).split())
+        text = " ".join(" ".join(screen_lines(app)).split())
         assert "postgres (700): at most 3.0 MiB of O_DIRECT writes" in text
         assert "[red]" in text, "names are data"
         assert "bytes at risk at most 48 MiB" in text and "the oldest at most 118 s" in text
-        assert any("cp (950)" in line and "/backup " in line for line in shown(app))
+        assert any("cp (950)" in line and "/backup " in line for line in screen_lines(app))
         await pilot.press("escape")
         await pilot.pause()
         assert isinstance(app.screen, WatchScreen) and prepared.stopped.is_set()
@@ -92,6 +92,6 @@ async def test_a_simulated_disk_has_no_programs_to_examine() -> None:
         await pilot.pause()
         await pilot.press("r")
         await pilot.pause()
-        assert any("No program runs on a simulated disk" in line for line in shown(app))
+        assert any("No program runs on a simulated disk" in line for line in screen_lines(app))
         await pilot.press("escape")
         assert isinstance(app.screen, WatchScreen)

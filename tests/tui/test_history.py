@@ -9,7 +9,7 @@ from fstui.state.runs import Summary
 from fstui.tui.screens.history import HistoryScreen
 from tests.factories import screens
 from tests.tui.conftest import PreparedApp
-from tests.tui.screen import pressed, shown
+from tests.tui.screen import press, screen_lines
 
 
 def saved(name: str, day: int, times: float = 1.0) -> Run:
@@ -25,10 +25,10 @@ async def test_filter_by_words_and_escape_removes_it() -> None:
     user_data.save_note("aaa111", "before the firmware")
     app = PreparedApp()
     async with app.run_test(size=(80, 24)) as pilot:
-        lines = await pressed(pilot, "h", "slash", *"firmware", "enter")
+        lines = await press(pilot, "h", "slash", *"firmware", "enter")
         assert "“firmware”: 1 saved run" in lines[0]
         assert any("aaa111" in line for line in lines) and not any("bbb222" in line for line in lines)
-        assert "2 saved runs" in (await pressed(pilot, "escape"))[0]
+        assert "2 saved runs" in (await press(pilot, "escape"))[0]
 
 
 async def test_note_belongs_to_the_run_selected_at_the_key() -> None:
@@ -36,9 +36,9 @@ async def test_note_belongs_to_the_run_selected_at_the_key() -> None:
     saved("bbb222", 2)
     app = PreparedApp()
     async with app.run_test(size=(80, 24)) as pilot:
-        await pressed(pilot, "h", "n", *"new cable")
+        await press(pilot, "h", "n", *"new cable")
         await pilot.click(offset=(5, 3))
-        lines = await pressed(pilot, "enter", "up")
+        lines = await press(pilot, "enter", "up")
         assert user_data.notes() == {"bbb222": "new cable"} and any("“new cable”" in line for line in lines)
 
 
@@ -47,13 +47,13 @@ async def test_delete_needs_the_same_key_twice() -> None:
     saved("bbb222", 2)
     app = PreparedApp()
     async with app.run_test(size=(80, 24)) as pilot:
-        assert any("Delete bbb222 permanently?" in line for line in await pressed(pilot, "h", "d"))
-        await pressed(pilot, "down", "up")
-        assert any("Delete bbb222 permanently?" in line for line in await pressed(pilot, "d"))
-        await pressed(pilot, "t", "escape")
-        assert any("Delete bbb222 permanently?" in line for line in await pressed(pilot, "d"))
+        assert any("Delete bbb222 permanently?" in line for line in await press(pilot, "h", "d"))
+        await press(pilot, "down", "up")
+        assert any("Delete bbb222 permanently?" in line for line in await press(pilot, "d"))
+        await press(pilot, "t", "escape")
+        assert any("Delete bbb222 permanently?" in line for line in await press(pilot, "d"))
         assert len(runs.history()) == 2
-        lines = await pressed(pilot, "d")
+        lines = await press(pilot, "d")
         assert [one.id for one in runs.history()] == ["aaa111"] and "1 saved run" in lines[0]
 
 
@@ -62,11 +62,15 @@ async def test_three_runs_are_compared_and_the_trend_is_shown() -> None:
         saved(name, day, day)
     app = PreparedApp()
     async with app.run_test(size=(80, 40)) as pilot:
-        lines = await pressed(pilot, "h", "space", "down", "space")
+        lines = await press(pilot, "h", "space", "down", "space")
         assert "compare ccc333, bbb222 with" in lines[0] and lines[-1].startswith("  Enter compare  ")
-        await pressed(pilot, "down", "enter")
-        assert [line.split()[1] for line in shown(app)[2:8] if line[3:4] in "ABC"] == ["aaa111", "bbb222", "ccc333"]
-        lines = await pressed(pilot, "escape", "escape", "t")
+        await press(pilot, "down", "enter")
+        assert [line.split()[1] for line in screen_lines(app)[2:8] if line[3:4] in "ABC"] == [
+            "aaa111",
+            "bbb222",
+            "ccc333",
+        ]
+        lines = await press(pilot, "escape", "escape", "t")
         assert any("3 finished runs since" in line and "3.00 ×" in line for line in lines)
         bars = [line for line in lines if "█" in line]
         assert len(bars) > 10 and bars[0].count("█") < bars[-1].count("█")
@@ -77,7 +81,7 @@ async def test_keys_in_one_burst_are_all_handled() -> None:
         saved(name, day)
     app = PreparedApp()
     async with app.run_test(size=(80, 40)) as pilot:
-        await pressed(pilot, "h")
+        await press(pilot, "h")
         history = app.screen
         assert isinstance(history, HistoryScreen)
         for _ in range(2):
@@ -86,7 +90,11 @@ async def test_keys_in_one_burst_are_all_handled() -> None:
         history.action_open()
         await app.workers.wait_for_complete()
         await pilot.pause()
-        assert [line.split()[1] for line in shown(app)[2:8] if line[3:4] in "ABC"] == ["aaa111", "bbb222", "ccc333"]
+        assert [line.split()[1] for line in screen_lines(app)[2:8] if line[3:4] in "ABC"] == [
+            "aaa111",
+            "bbb222",
+            "ccc333",
+        ]
 
 
 async def test_cursor_stays_on_its_run_when_a_newer_one_is_saved() -> None:
@@ -94,9 +102,9 @@ async def test_cursor_stays_on_its_run_when_a_newer_one_is_saved() -> None:
     saved("bbb222", 2)
     app = PreparedApp()
     async with app.run_test(size=(80, 24)) as pilot:
-        await pressed(pilot, "h", "down", "question_mark")
+        await press(pilot, "h", "down", "question_mark")
         saved("ccc333", 3)
-        lines = await pressed(pilot, "escape")
+        lines = await press(pilot, "escape")
         assert isinstance(app.screen, HistoryScreen) and app.screen.chosen and app.screen.chosen.id == "aaa111"
         assert "3 saved runs" in lines[0]
 
@@ -105,12 +113,12 @@ async def test_escape_at_a_question_closes_only_the_question() -> None:
     saved("aaa111", 1)
     app = PreparedApp()
     async with app.run_test(size=(80, 24)) as pilot:
-        assert any("Delete aaa111" in line for line in (await pressed(pilot, "h", "d")))
-        assert not any("Delete aaa111" in line for line in (await pressed(pilot, "escape")))
+        assert any("Delete aaa111" in line for line in (await press(pilot, "h", "d")))
+        assert not any("Delete aaa111" in line for line in (await press(pilot, "escape")))
         assert isinstance(app.screen, HistoryScreen)
-        await pressed(pilot, "d", "escape", "d")
+        await press(pilot, "d", "escape", "d")
         assert runs.load("aaa111"), "the question was closed, so the key asks again"
-        await pressed(pilot, "escape", "escape")
+        await press(pilot, "escape", "escape")
         assert not isinstance(app.screen, HistoryScreen)
 
 
@@ -120,7 +128,7 @@ async def settled(pilot: Pilot[int]) -> list[str]:
         await pilot.pause()
         await pilot.app.workers.wait_for_complete()
     await pilot.pause()
-    return shown(pilot.app)
+    return screen_lines(pilot.app)
 
 
 async def appears(pilot: Pilot[int], words: str) -> bool:
@@ -143,7 +151,7 @@ async def test_selected_run_shows_its_verdict_and_trend() -> None:
         await pilot.press("down")
         assert "bbb222" in "\n".join(await settled(pilot))
         await pilot.press("enter")
-        assert (await settled(pilot))[0].startswith(" fstui  saved run ") and "2026 " in shown(app)[0]
+        assert (await settled(pilot))[0].startswith(" fstui  saved run ") and "2026 " in screen_lines(app)[0]
 
 
 async def test_only_a_run_with_others_to_compare_has_a_trend() -> None:
@@ -162,7 +170,7 @@ async def test_long_rate_is_shown_in_thousands() -> None:
     saved("aaa111", 1, 1000)
     app = PreparedApp()
     async with app.run_test(size=(80, 24)) as pilot:
-        (row,) = (line for line in await pressed(pilot, "h") if "suspicious" in line and "/srv/data" in line)
+        (row,) = (line for line in await press(pilot, "h") if "suspicious" in line and "/srv/data" in line)
         assert "k " in row and "…" not in row.split("/srv")[0]
 
 
@@ -183,7 +191,7 @@ async def test_the_plan_on_a_huge_screen_lists_earlier_runs() -> None:
     app = PreparedApp(ReplayMachine(screens.RUN, pace=0.0), directory="/srv/data")
     async with app.run_test(size=(200, 50)) as pilot:
         assert await appears(pilot, "1 on this filesystem")
-        lines = shown(app)
+        lines = screen_lines(app)
         head = next(y for y, line in enumerate(lines) if "1 on this filesystem" in line)
         assert "suspicious" in lines[head + 2] and "odirect-truth" in lines[head + 2]
 
@@ -192,7 +200,7 @@ async def test_earlier_runs_appear_when_the_screen_becomes_huge() -> None:
     runs.save(screens.RUN)
     app = PreparedApp(ReplayMachine(screens.RUN, pace=0.0), directory="/srv/data")
     async with app.run_test(size=(120, 40)) as pilot:
-        assert "earlier runs" not in "\n".join(await pressed(pilot))
+        assert "earlier runs" not in "\n".join(await press(pilot))
         await pilot.resize_terminal(200, 50)
         await pilot.pause()
         await pilot.press("u")

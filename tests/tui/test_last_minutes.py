@@ -17,7 +17,7 @@ from fstui.tui.styles import AREA, shades
 from tests.factories import busy, screens
 from tests.factories.watched import MS, SECOND
 from tests.tui.conftest import PreparedApp
-from tests.tui.screen import shown
+from tests.tui.screen import screen_lines
 
 QUIET = WatchCounts(elapsed_s=1.0)
 
@@ -171,7 +171,7 @@ async def after_ticks(app: PreparedApp, number: int) -> Sequence[str]:
     await app.workers.wait_for_complete()
     for _ in range(number):
         screen.tick()
-    return shown(app)
+    return screen_lines(app)
 
 
 async def test_numbers_are_on_the_edges_of_the_path() -> None:
@@ -195,4 +195,4 @@ async def test_saved_runs_are_shown_with_their_trend() -> None:
         assert "! suspicious   odirect-truth: " in words and "03 Oct 2026" in words
         assert "0.50 × the first of 3" in words
         await pilot.press("down")
-        assert not any(line.startswith("   runs") for line in shown(app))
+        assert not any(line.startswith("   runs") for line in screen_lines(app))

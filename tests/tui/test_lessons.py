@@ -5,7 +5,7 @@ from fstui.runs import lessons
 from fstui.tui.drawing import lessons as drawing
 from fstui.tui.screens.lessons import LessonScreen, LessonsScreen
 from tests.tui.conftest import PreparedApp
-from tests.tui.screen import pressed, shown
+from tests.tui.screen import press, screen_lines
 
 
 async def taken(pilot: Pilot[int], screen: LessonScreen) -> None:
@@ -19,27 +19,27 @@ async def test_from_the_list_to_the_last_answer() -> None:
     app, lesson = PreparedApp(), lessons.find("fsync-cost")
     async with app.run_test(size=(80, 24)) as pilot:
         app.push_screen(LessonsScreen(pace=0.0))
-        await pressed(pilot, *["down"] * (lesson.number - 1), "enter")
+        await press(pilot, *["down"] * (lesson.number - 1), "enter")
         screen = app.screen
         assert isinstance(screen, LessonScreen)
-        assert "Answer first" in (await pressed(pilot, "enter"))[-2]
+        assert "Answer first" in (await press(pilot, "enter"))[-2]
         await pilot.press(str(lesson.predict.right), "enter")
         await taken(pilot, screen)
         narrow = drawing.runs(lesson.runs, screen._progress, {}, 54)
         assert all(len(part.plain.rstrip()) <= 54 for part in narrow)
-        compared = await pressed(pilot, "enter")
+        compared = await press(pilot, "enter")
         assert "SIMULATED" in compared[0] and any("✓" in line for line in compared)
         assert any("Right." in line for line in compared) and any("✓ right, as measured" in line for line in compared)
-        assert any("terms in this lesson" in line for line in await pressed(pilot, "enter"))
+        assert any("terms in this lesson" in line for line in await press(pilot, "enter"))
         await pilot.press("enter")
         wrong = 1 if lesson.question.right != 1 else 2
-        answered = await pressed(pilot, str(wrong))
+        answered = await press(pilot, str(wrong))
         assert any(f"No: {lesson.question.right} is right." in line for line in answered)
         assert any("enter end" in line.lower() for line in answered[-2:])
         assert any("✓ right" in line for line in answered) and not any(
             "right, as measured" in line for line in answered
         )
-        listed = await pressed(pilot, "enter")
+        listed = await press(pilot, "enter")
         assert isinstance(app.screen, LessonsScreen) and "1 of 13 taken" in listed[0]
     assert (await lessons.read_taken())[lesson.name].right == 1
 
@@ -55,12 +55,12 @@ async def test_a_step_lasts_until_the_plug_is_pulled() -> None:
             await pilot.pause()
             progress = screen._progress.get("honest")
             elapsed_s = progress.snapshot.elapsed_s if progress and progress.snapshot else 0.0
-        assert "press p to pull the plug" in shown(app)[-2] and "no plug" not in shown(app)[-1]
+        assert "press p to pull the plug" in screen_lines(app)[-2] and "no plug" not in screen_lines(app)[-1]
         await taken(pilot, screen)
         await pilot.pause()
-        assert any("ssd  A consumer SSD" in line for line in shown(app)), "the last run is in view"
-        assert sum("✗ LOST" in line for line in shown(app)) == 2
-        compared = await pressed(pilot, "enter")
+        assert any("ssd  A consumer SSD" in line for line in screen_lines(app)), "the last run is in view"
+        assert sum("✗ LOST" in line for line in screen_lines(app)) == 2
+        compared = await press(pilot, "enter")
         assert any("✓ the durable disk: KEPT" in line for line in compared)
 
 
@@ -84,19 +84,19 @@ async def test_enter_is_named_only_if_it_leads_on() -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         app.push_screen(screen := LessonScreen(lessons.find("one-revolution"), pace=0.0))
         await pilot.pause()
-        assert "Enter" not in shown(app)[-1]
-        assert "Enter start" in (await pressed(pilot, "1"))[-1]
-        await pressed(pilot, "enter")
+        assert "Enter" not in screen_lines(app)[-1]
+        assert "Enter start" in (await press(pilot, "1"))[-1]
+        await press(pilot, "enter")
         await taken(pilot, screen)
-        assert "Enter continue" in (await pressed(pilot, "enter"))[-1]
+        assert "Enter continue" in (await press(pilot, "enter"))[-1]
 
 
 async def test_bars_of_rates_are_linear() -> None:
     app = PreparedApp()
     async with app.run_test(size=(80, 24)) as pilot:
         app.push_screen(LessonScreen(lessons.find("one-revolution"), pace=0.0))
-        await pressed(pilot, "1", "enter")
-        rows = [line for line in shown(app) if "same block, fdatasync" in line and "1.00" in line]
+        await press(pilot, "1", "enter")
+        rows = [line for line in screen_lines(app) if "same block, fdatasync" in line and "1.00" in line]
         slow, fast = (line.count("█") for line in rows)
         assert fast > 10 and abs(slow / fast - 120 / 250) < 0.1
 
@@ -105,14 +105,14 @@ async def test_list_shows_measured_rates_of_a_taken_lesson() -> None:
     app, lesson = PreparedApp(), lessons.find("one-revolution")
     async with app.run_test(size=(120, 40)) as pilot:
         app.push_screen(LessonsScreen(pace=0.0))
-        before = await pressed(pilot, "down", "down")
+        before = await press(pilot, "down", "down")
         assert not any("what was measured" in line for line in before)
         screen = LessonScreen(lesson, pace=0.0)
         app.push_screen(screen)
-        await pressed(pilot, "1", "enter")
+        await press(pilot, "1", "enter")
         await taken(pilot, screen)
-        await pressed(pilot, "enter", "enter", "enter", "1", "enter", "up")
-        (shown_now,) = [line for line in shown(app) if "7200: same block" in line]
+        await press(pilot, "enter", "enter", "enter", "1", "enter", "up")
+        (shown_now,) = [line for line in screen_lines(app) if "7200: same block" in line]
         assert "120/s" in shown_now
 
 
@@ -122,14 +122,14 @@ async def test_pictures_are_next_to_the_page_or_below_it() -> None:
         app.push_screen(LessonScreen(lesson, pace=0.0))
         await app.workers.wait_for_complete()
         await pilot.pause()
-        predicting = shown(app)
+        predicting = screen_lines(app)
         assert any("╭── where data should be" in line for line in predicting)
         assert any("same block, fdatasync  block 4 KiB" in line for line in predicting)
         assert sum("seek 8.5 ms" in line for line in predicting) == 2
-        wide = await pressed(pilot, "1", "enter")
+        wide = await press(pilot, "1", "enter")
         assert any(line.find("╭── where data should be") > 50 for line in wide)
         await pilot.resize_terminal(120, 40)
-        tall = await pressed(pilot, "enter")
+        tall = await press(pilot, "enter")
         assert any(line.startswith("╭── what was measured") for line in tall)
 
 
@@ -139,7 +139,7 @@ async def test_list_shows_words_and_on_a_wide_screen_questions(width: int) -> No
     async with app.run_test(size=(width, 50)) as pilot:
         app.push_screen(LessonsScreen())
         await pilot.pause()
-        list_lines = [line[: 55 if width == 120 else 100] for line in shown(app)]
+        list_lines = [line[: 55 if width == 120 else 100] for line in screen_lines(app)]
         assert any("flush, FUA" in line for line in list_lines)
         assert any("What will reveal the lying disk?" in line for line in list_lines) == (width == 200)
 
@@ -151,7 +151,7 @@ async def test_question_fits_80_columns_and_24_rows(lesson: lessons.Lesson) -> N
     async with app.run_test(size=(80, 24)) as pilot:
         app.push_screen(LessonScreen(lesson))
         await pilot.pause()
-        assert any(lesson.predict.choices[-1] in line for line in shown(app))
+        assert any(lesson.predict.choices[-1] in line for line in screen_lines(app))
 
 
 def test_progress_fits_80_columns() -> None:

@@ -12,17 +12,17 @@ from fstui.tui.screens.plan import PlanScreen
 from fstui.tui.screens.result import ResultScreen
 from tests.factories import screens
 from tests.tui.conftest import PreparedApp
-from tests.tui.screen import pressed, shown
+from tests.tui.screen import press, screen_lines
 
 
 async def clicked(pilot: Pilot[int], words: str, down: int = 0) -> list[str]:
     """Click on the first cell of these words, or some lines below, and return the screen."""
-    lines = shown(pilot.app)
+    lines = screen_lines(pilot.app)
     y = next(at for at, line in enumerate(lines) if words in line)
     await pilot.click(offset=(lines[y].index(words), y + down))
     await pilot.app.workers.wait_for_complete()
     await pilot.pause()
-    return shown(pilot.app)
+    return screen_lines(pilot.app)
 
 
 async def test_click_selects_a_row_or_runs_a_command_of_the_footer() -> None:
@@ -40,13 +40,13 @@ async def test_double_click_opens_a_filesystem_and_a_saved_run() -> None:
     runs.save(screens.RUN)
     app = PreparedApp(ReplayMachine(screens.RUN, pace=0.0))
     async with app.run_test(size=(80, 24)) as pilot:
-        y = next(at for at, line in enumerate(shown(app)) if "/srv/data" in line)
+        y = next(at for at, line in enumerate(screen_lines(app)) if "/srv/data" in line)
         await pilot.click(offset=(5, y), times=2)
         await app.workers.wait_for_complete()
         await pilot.pause()
         assert isinstance(app.screen, PlanScreen) and app.screen.offers.directory == "/srv/data"
-        await pressed(pilot, "escape", "h")
-        y = next(at for at, line in enumerate(shown(app)) if "odirect-truth" in line)
+        await press(pilot, "escape", "h")
+        y = next(at for at, line in enumerate(screen_lines(app)) if "odirect-truth" in line)
         await pilot.click(offset=(5, y), times=2)
         await app.workers.wait_for_complete()
         await pilot.pause()
@@ -64,7 +64,7 @@ async def test_click_on_a_head_sorts() -> None:
         assert lines[2][3:].startswith("/ ") and "sorted by mount" in lines[-2]
         lines = await clicked(pilot, "FLAG")
         assert lines[2][3:].startswith("/srv/queue") and "sorted" not in lines[-2]
-        await pressed(pilot, "h")
+        await press(pilot, "h")
         assert isinstance(app.screen, HistoryScreen) and app.screen.rows
         assert [one.id for one in app.screen.rows] == ["run2", "run1", "run0"]
         await clicked(pilot, "RATE/S")
@@ -77,7 +77,7 @@ async def test_click_on_delete_asks_before_the_second_click_deletes() -> None:
     runs.save(screens.RUN)
     app = PreparedApp()
     async with app.run_test(size=(120, 40)) as pilot:
-        await pressed(pilot, "h")
+        await press(pilot, "h")
         lines = await clicked(pilot, "d delete")
         assert any("Press the same key again to delete it." in line for line in lines)
         assert isinstance(app.screen, HistoryScreen) and app.screen.rows
@@ -97,7 +97,7 @@ async def test_click_chooses_an_answer_until_it_is_revealed() -> None:
         assert lesson.stage == "run"
         while len(lesson.results) < len(lesson.lesson.runs):
             await pilot.pause()
-        await pressed(pilot, "enter", "enter", "enter")
+        await press(pilot, "enter", "enter", "enter")
         await clicked(pilot, lesson.lesson.question.choices[0])
         lines = await clicked(pilot, lesson.lesson.question.choices[1])
         assert lesson.answer == 1 and not any("1-3 answer" in line for line in lines)
@@ -118,14 +118,14 @@ async def test_click_selects_a_saved_run_and_wheel_scrolls_a_page() -> None:
         runs.save(screens.RUN.__class__(id=f"run{day}", started_at=f"2026-10-{day:02d}T08:00:00+00:00"))
     app = PreparedApp()
     async with app.run_test(size=(80, 24)) as pilot:
-        await pressed(pilot, "h")
+        await press(pilot, "h")
         lines = await clicked(pilot, "04 Oct 08:00")
         assert isinstance(app.screen, HistoryScreen) and app.screen.chosen and app.screen.chosen.id == "run4"
         assert any("run4.json" in line for line in lines)
-        first = (await pressed(pilot, "question_mark"))[1]
+        first = (await press(pilot, "question_mark"))[1]
         await pilot._post_mouse_events([MouseScrollDown], "#page", button=0)
         await pilot.pause()
-        assert shown(app)[1] != first
+        assert screen_lines(app)[1] != first
 
 
 async def test_click_selects_a_scenario_or_setting_and_starts_nothing() -> None:
@@ -175,7 +175,7 @@ async def test_mouse_selects_text_and_ctrl_c_copies_it(name: str, width: int) ->
         await opened(pilot, name)
         part = app.screen.query(SELECTABLE[name]).first()
         x, y = part.region.offset
-        expected = [line[x : part.region.right].strip("│ ") for line in shown(app)[y + 1 : y + 4]]
+        expected = [line[x : part.region.right].strip("│ ") for line in screen_lines(app)[y + 1 : y + 4]]
         await pilot.mouse_down(offset=(x, y + 1))
         await pilot.hover(offset=(part.region.right - 1, y + 3))
         await pilot.mouse_up(offset=(part.region.right - 1, y + 3))

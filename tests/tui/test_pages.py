@@ -10,7 +10,7 @@ from fstui.tui.screens.page_screen import PageScreen, card_lines, comparison_scr
 from fstui.tui.styles import WARNING
 from tests.factories import busy, screens
 from tests.tui.conftest import PreparedApp
-from tests.tui.screen import shown
+from tests.tui.screen import screen_lines
 
 RUNS = [busy.run_of_the_queue(f"aaa11{at}", 1 + at, times) for at, times in enumerate((1.0, 1.6, 0.5))]
 
@@ -43,7 +43,7 @@ async def page(pilot: Pilot[int], screen: PageScreen) -> list[str]:
     pilot.app.push_screen(screen)
     await pilot.pause()
     await pilot.pause()
-    return shown(pilot.app)
+    return screen_lines(pilot.app)
 
 
 @pytest.mark.parametrize(("width", "abreast"), [(80, 1), (120, 1), (200, 2)])
@@ -84,6 +84,6 @@ def test_pages_do_not_break_numbers_before_their_units(width: int) -> None:
 async def test_help_names_every_command_on_a_wide_screen(width: int, named: bool) -> None:
     async with PreparedApp().run_test(size=(width, 60)) as pilot:
         await pilot.press("question_mark")
-        help_text = " ".join(shown(pilot.app))
+        help_text = " ".join(screen_lines(pilot.app))
         assert ("storage.run" in help_text and "app.suspend" in help_text) == named
         assert "Put fstui into the background" in help_text

@@ -26,7 +26,7 @@ from fstui.tui.screens.result import ResultScreen
 from fstui.tui.screens.storage import StorageScreen
 from tests.factories import runs, screens
 from tests.tui.conftest import PreparedApp
-from tests.tui.screen import shown
+from tests.tui.screen import screen_lines
 
 
 def replayed(directory: str | None = "/srv/data") -> PreparedApp:
@@ -66,7 +66,7 @@ async def test_directory_of_the_command_line_is_checked_for_activity() -> None:
         screen.read_counters()
         screen.read_counters()
         await pilot.pause()
-        assert any("! other processes use sda now: 97\xa0% busy" in line for line in shown(pilot.app))
+        assert any("! other processes use sda now: 97\xa0% busy" in line for line in screen_lines(pilot.app))
 
 
 class Refusing(screens.PreparedMachine):
@@ -83,7 +83,7 @@ async def test_escape_from_a_plan_selects_its_filesystem() -> None:
         await pilot.pause()
         await pilot.press("escape")
         assert isinstance(pilot.app.screen, StorageScreen)
-        assert any(line.startswith("▌  /boot ") for line in shown(pilot.app))
+        assert any(line.startswith("▌  /boot ") for line in screen_lines(pilot.app))
 
 
 class NearlyFull(ReplayMachine):
@@ -113,7 +113,7 @@ async def planned(pilot: Pilot[int]) -> list[str]:
         await pilot.pause()
     await pilot.app.workers.wait_for_complete()
     await pilot.pause()
-    return shown(pilot.app)
+    return screen_lines(pilot.app)
 
 
 async def test_first_enter_warns_about_low_space(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,7 +123,7 @@ async def test_first_enter_warns_about_low_space(monkeypatch: pytest.MonkeyPatch
         await pilot.press("down", "down", "down", "enter")
         await reached(pilot, QuestionScreen)
         await pilot.pause()
-        text = "\n".join(shown(pilot.app))
+        text = "\n".join(screen_lines(pilot.app))
         assert "of its 2.0 GiB stays free" in text and "into /srv/data/.fstui-…" in text
         assert "Enter run anyway" in text and "Esc back" in text and "Enter start" not in text
         await pilot.press("escape")
@@ -246,7 +246,10 @@ async def test_three_enters_lead_to_the_verdict() -> None:
         assert isinstance(pilot.app.screen, ResultScreen)
         result = pilot.app.screen.result
         assert [step.name for step in result.steps] == ["fdatasync", "O_DIRECT+O_DSYNC"]
-        assert f"REPLAY of {screens.RUN.id}" in shown(pilot.app)[0] and "SIMULATED" not in shown(pilot.app)[0]
+        assert (
+            f"REPLAY of {screens.RUN.id}" in screen_lines(pilot.app)[0]
+            and "SIMULATED" not in screen_lines(pilot.app)[0]
+        )
 
 
 async def test_repeated_run_replaces_the_old_result() -> None:
@@ -342,9 +345,9 @@ class Searching(ReplayMachine):
 async def test_search_for_programs_delays_no_other_scenario() -> None:
     machine = Searching()
     async with PreparedApp(machine, directory="/srv/data").run_test(size=(80, 30)) as pilot:
-        while not any(line.startswith(" latency-watch") and "no end" in line for line in shown(pilot.app)):
+        while not any(line.startswith(" latency-watch") and "no end" in line for line in screen_lines(pilot.app)):
             await pilot.pause(0.05)
-        assert any(line.startswith(" sysbench-oltp") and "refused" not in line for line in shown(pilot.app))
+        assert any(line.startswith(" sysbench-oltp") and "refused" not in line for line in screen_lines(pilot.app))
         machine.found.set()
         lines = await planned(pilot)
         assert any(line.startswith(" sysbench-oltp") and "refused" in line for line in lines)
@@ -391,7 +394,7 @@ def test_description_is_cut_after_a_whole_sentence(height: int) -> None:
 def selected_setting(pilot: Pilot[int]) -> str:
     assert isinstance(pilot.app.screen, PlanScreen)
     name = pilot.app.screen.setting
-    return next(line for line in shown(pilot.app) if line.startswith(f"   {name} "))
+    return next(line for line in screen_lines(pilot.app) if line.startswith(f"   {name} "))
 
 
 async def test_reach_of_each_step_is_drawn() -> None:
@@ -400,7 +403,7 @@ async def test_reach_of_each_step_is_drawn() -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         await app.workers.wait_for_complete()
         await pilot.pause()
-        lines = shown(app)
+        lines = screen_lines(app)
         title = next(at for at, line in enumerate(lines) if "where data should be after a call" in line)
         assert "page cache" in lines[title + 1] and "platter" in lines[title + 1]
         assert "fdatasync" in lines[title + 2] and "◂" in lines[title + 2]

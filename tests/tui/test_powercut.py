@@ -21,7 +21,7 @@ from fstui.tui.screens.result import ResultScreen
 from tests.factories import screens
 from tests.powercut.test_verification import Box, a_box
 from tests.tui.conftest import PreparedApp
-from tests.tui.screen import shown
+from tests.tui.screen import screen_lines
 
 
 @asynccontextmanager
@@ -37,7 +37,7 @@ async def opened(size: tuple[int, int] = (80, 24), path: str = "/srv/data") -> A
 
 async def text(pilot: Pilot[int]) -> str:
     await pilot.pause()
-    return "\n".join(shown(pilot.app))
+    return "\n".join(screen_lines(pilot.app))
 
 
 async def test_steps_are_in_order() -> None:
@@ -75,7 +75,7 @@ async def test_w_opens_it_from_a_result_and_escape_returns() -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         app.open_result(screens.RUN, "/x.json", "/srv/data")
         await pilot.pause()
-        assert "w power cut" in shown(app)[-1]
+        assert "w power cut" in screen_lines(app)[-1]
         await pilot.press("w")
         await pilot.pause()
         assert isinstance(app.screen, PowerCutScreen)
@@ -104,7 +104,7 @@ async def typed(pilot: Pilot[int], words: str) -> None:
 
 async def test_log_of_the_witness_leads_to_the_verdict(tmp_path: Path) -> None:
     box = await a_box(tmp_path / "target")
-    box.lay_down()
+    box.write_files()
     (tmp_path / "acks.log").write_bytes(box.log())
     async with on_this_box(box) as pilot:
         await typed(pilot, str(tmp_path / "acks.log"))
@@ -112,12 +112,12 @@ async def test_log_of_the_witness_leads_to_the_verdict(tmp_path: Path) -> None:
         assert "KEPT" in await text(pilot)
     assert power_cuts.read_history(box.cut.header.target.identity).survived_cuts == 1
     async with on_this_box(box) as pilot:
-        assert "1 cut survived" in shown(pilot.app)[0]
+        assert "1 cut survived" in screen_lines(pilot.app)[0]
 
 
 async def test_lost_record_is_shown_as_lost(tmp_path: Path) -> None:
     box = await a_box(tmp_path / "target")
-    box.lay_down()
+    box.write_files()
     box.spoil(95)
     (tmp_path / "acks.log").write_bytes(box.log())
     async with on_this_box(box) as pilot:
@@ -134,7 +134,7 @@ async def test_hanging_history_does_not_delay_the_page(monkeypatch: pytest.Monke
         assert "Pull the wall plug" in await text(pilot)
         await pilot.press("s")
         assert "[x] s" in await text(pilot)
-        assert "survived" not in shown(pilot.app)[0]
+        assert "survived" not in screen_lines(pilot.app)[0]
 
 
 async def test_pipe_among_the_saved_runs_is_ignored() -> None:
@@ -143,12 +143,12 @@ async def test_pipe_among_the_saved_runs_is_ignored() -> None:
     async with opened() as pilot:
         await pilot.app.workers.wait_for_complete()
         await text(pilot)
-        assert "0 cuts survived" in shown(pilot.app)[0]
+        assert "0 cuts survived" in screen_lines(pilot.app)[0]
 
 
 async def test_user_states_that_only_the_storage_was_cut(tmp_path: Path) -> None:
     box = await a_box(tmp_path / "target")
-    box.lay_down()
+    box.write_files()
     box.boot = box.cut.header.boot
     (tmp_path / "acks.log").write_bytes(box.log())
     async with on_this_box(box) as pilot:

@@ -10,7 +10,7 @@ from fstui.model.recording import Record, WhatHappened
 from fstui.tui.drawing.recording import RecordingView, devices, waits
 from tests.factories.recorded import BEGIN, RSYNC, at, between, calm, disk, on_disk, stalled
 from tests.tui.conftest import PreparedApp
-from tests.tui.screen import pressed, shown
+from tests.tui.screen import press, screen_lines
 
 SLOW = between(596, 608, disk(900.0, writes=20, written_kib=310_000))
 INCIDENT = calm(SLOW, at((600, 610), stalled(), processes=(RSYNC,)))
@@ -24,7 +24,7 @@ async def recorded(records: Sequence[Record], size: tuple[int, int] = (80, 24)) 
         on_disk(records)
     app = PreparedApp()
     async with app.run_test(size=size) as pilot:
-        await pressed(pilot, "h", "w")
+        await press(pilot, "h", "w")
         yield pilot
 
 
@@ -34,7 +34,7 @@ def moment(lines: Sequence[str]) -> str:
 
 async def test_it_opens_at_the_worst_moment_and_names_the_cause() -> None:
     async with recorded(INCIDENT) as pilot:
-        lines = shown(pilot.app)
+        lines = screen_lines(pilot.app)
     assert moment(lines) == "13:43:21"
     text = " ".join(line.strip() for line in lines)
     assert "etcd (pid 812) waited 8.0 s (at most 4.0 s at a time) in fdatasync of /var/lib/etcd/wal/0.wal" in text
@@ -47,12 +47,12 @@ async def test_keys_move_through_time() -> None:
             (("left",), "13:43:11"), (("right", "right"), "13:43:31"), (("home",), "13:33:20"), (("n",), "13:43:21"),
             (("end",), "13:48:18"), (("p",), "13:43:21"), (("down", "left"), "13:42:21"), (("up", "left"), "13:42:11"),
         ):  # fmt: skip
-            assert moment(await pressed(pilot, *keys)) == then
+            assert moment(await press(pilot, *keys)) == then
 
 
 async def test_a_calm_moment_shows_the_calm_figures() -> None:
     async with recorded(INCIDENT) as pilot:
-        text = "\n".join(await pressed(pilot, "home", "right"))
+        text = "\n".join(await press(pilot, "home", "right"))
     assert "Nothing unusual at this moment. The recording has 1 incident (press n or p)." in text
     assert "etcd (pid 812)" in text and "2.0 ms" in text
 
@@ -64,7 +64,7 @@ async def test_charts_fill_their_width_after_a_resize() -> None:
             found = 0
             for _ in range(100):  # another process reads the records
                 await pilot.app.workers.wait_for_complete()
-                lines = await pressed(pilot)
+                lines = await press(pilot)
                 name = next(y for y, line in enumerate(lines) if " written " in line)
                 if (found := len(re.findall("[⠁-⣿]", lines[name - 1]))) == cells:  # the chart above
                     break
@@ -74,7 +74,7 @@ async def test_charts_fill_their_width_after_a_resize() -> None:
 
 async def test_a_huge_screen_draws_the_seconds_around_the_moment() -> None:
     async with recorded(INCIDENT, (200, 50)) as pilot:
-        text = "\n".join(shown(pilot.app))
+        text = "\n".join(screen_lines(pilot.app))
     assert "one column is 10 s" in text and "one column is 1 s" in text
     assert "vda · 10 s, 13:43:20–13:43:30" in text and "vda · 1 s, 13:43:21–13:43:22" in text
 
@@ -84,8 +84,8 @@ async def test_charts_show_the_device_of_the_incident() -> None:
     seconds = between(596, 608, slow, disk(990.0, name="vdb")), between(1, 900, disk(), disk(990.0, name="vdb"))
     records = calm(lambda at_s: seconds[0](at_s) or seconds[1](at_s), at((600, 610), stalled()))
     async with recorded(records, (200, 50)) as pilot:
-        lines = shown(pilot.app)
-        calm_lines = await pressed(pilot, "home")
+        lines = screen_lines(pilot.app)
+        calm_lines = await press(pilot, "home")
     assert any("vda · 10 s, 13:43:20–13:43:30" in line for line in lines)
     assert any("vdb · 10 s" in line for line in calm_lines)
 
@@ -93,7 +93,7 @@ async def test_charts_show_the_device_of_the_incident() -> None:
 async def test_a_wait_is_never_longer_than_the_sum_of_waits() -> None:
     running = stalled(waited_ms=1100, longest_ms=900, in_flight_ms=4900)
     async with recorded(calm(windows=at((600, 610), running)), (120, 40)) as pilot:
-        row = next(line for line in shown(pilot.app) if line.startswith("│   etcd (pid 812)"))
+        row = next(line for line in screen_lines(pilot.app) if line.startswith("│   etcd (pid 812)"))
     assert "4.9 s    6.0 s" in row
 
 
@@ -108,14 +108,14 @@ def test_what_is_not_read_yet_is_not_called_missing() -> None:
 async def test_labels_of_the_time_axis_do_not_overlap() -> None:
     async with recorded(INCIDENT) as pilot:
         for keys in (("home",), ("right",) * 3, ("end",)):
-            axis = next(line for line in await pressed(pilot, *keys) if "▲" in line and "──" not in line)
+            axis = next(line for line in await press(pilot, *keys) if "▲" in line and "──" not in line)
             assert all(re.fullmatch(r"▲|\d\d:\d\d", label) for label in axis.split()), axis
-            assert moment(shown(pilot.app))[:5] in axis
+            assert moment(screen_lines(pilot.app))[:5] in axis
 
 
 async def test_columns_of_a_short_recording_are_wider() -> None:
     async with recorded(INCIDENT) as pilot:
-        lines = await pressed(pilot, "down")
+        lines = await press(pilot, "down")
     name = next(y for y, line in enumerate(lines) if " written " in line)
     assert len(re.findall("[⠁-⣿]", lines[name - 1])) == 32, "two cells for each of 16 minutes"
 
@@ -123,23 +123,23 @@ async def test_columns_of_a_short_recording_are_wider() -> None:
 async def test_a_gap_is_named() -> None:
     pause = [one for one in calm() if not 13 < (one.at - calm()[0].at) < 700]
     async with recorded(pause) as pilot:
-        text = " ".join(await pressed(pilot, "home", *["right"] * 6))
+        text = " ".join(await press(pilot, "home", *["right"] * 6))
     assert "the host was suspended, or records are missing" in text
 
 
 async def test_without_a_recording_it_says_how_to_make_one() -> None:
     async with recorded([]) as pilot:
-        assert "Start 'fstui record'" in " ".join(" ".join(shown(pilot.app)).split())
-        assert "▲" not in " ".join(await pressed(pilot, "left", "n", "down", "y"))
+        assert "Start 'fstui record'" in " ".join(" ".join(screen_lines(pilot.app)).split())
+        assert "▲" not in " ".join(await press(pilot, "left", "n", "down", "y"))
 
 
 async def test_without_root_it_says_what_is_missing() -> None:
     async with recorded(calm(untraced="only root may trace the kernel")) as pilot:
-        assert "not traced" in "\n".join(shown(pilot.app))
+        assert "not traced" in "\n".join(screen_lines(pilot.app))
 
 
 async def test_names_from_the_system_are_no_markup() -> None:
     hostile = stalled(program="[red]\x1b[31m", file="/srv/[bold]x\x07")
     async with recorded(calm(windows=at((600,), hostile)), (120, 40)) as pilot:
-        text = "\n".join(shown(pilot.app))
+        text = "\n".join(screen_lines(pilot.app))
     assert "[red]" in text and "\x1b" not in text and "\x07" not in text

@@ -23,7 +23,7 @@ from fstui.tui.screens.result import ResultScreen
 from tests.factories import screens
 from tests.factories.databases import database
 from tests.tui.conftest import PreparedApp
-from tests.tui.screen import pressed, shown
+from tests.tui.screen import press, screen_lines
 
 SAVED = "/home/me/.local/state/fstui/runs/20261120-031244-k3f9a1.json"
 
@@ -41,9 +41,9 @@ async def opened(
 
 async def test_selecting_a_finding_moves_nothing_below() -> None:
     async with opened() as pilot:
-        before = shown(pilot.app)
+        before = screen_lines(pilot.app)
         await pilot.press("down", "down")
-        after = shown(pilot.app)
+        after = screen_lines(pilot.app)
         assert after[2] == "   0.99 to 1.03 flushes per sync at sda"
         assert [at for at, line in enumerate(before) if "findings" in line] == [
             at for at, line in enumerate(after) if "findings" in line
@@ -53,13 +53,13 @@ async def test_selecting_a_finding_moves_nothing_below() -> None:
 
 async def test_published_rates_are_below_the_steps() -> None:
     async with opened(msgspec.structs.replace(screens.RUN, verdict="consistent")) as pilot:
-        assert not any("Samsung" in line for line in shown(pilot.app))
+        assert not any("Samsung" in line for line in screen_lines(pilot.app))
         await pilot.press("end")
-        lines = shown(pilot.app)
+        lines = screen_lines(pilot.app)
         assert any(line.startswith("▌+ published rates") for line in lines)
         assert "published rates for" in lines[2]
         await pilot.press("v")
-        page = shown(pilot.app)
+        page = screen_lines(pilot.app)
         assert any("here, 16 KiB" in line and "▸" in line for line in page)
         assert max(map(len, page)) <= 80
         await pilot.press("escape")
@@ -70,7 +70,7 @@ async def test_products_that_it_is_fast_enough_for_are_below() -> None:
     etcd = Fit(product="etcd", does="", answer="fits", measured="900/s", required="50/s", step="log", source="etcd.io")
     async with opened(msgspec.structs.replace(screens.RUN, verdict="consistent", fit=(etcd,))) as pilot:
         await pilot.press("end", "up", "up", "v")
-        assert any(line.split() == ["etcd", "✓", "fits", "900/s", "50/s"] for line in shown(pilot.app))
+        assert any(line.split() == ["etcd", "✓", "fits", "900/s", "50/s"] for line in screen_lines(pilot.app))
 
 
 async def test_tables_of_databases_are_below_the_steps() -> None:
@@ -78,8 +78,8 @@ async def test_tables_of_databases_are_below_the_steps() -> None:
     async with opened(msgspec.structs.replace(screens.RUN, steps=(durable, other))) as pilot:
         await pilot.press("end")
         seen: list[str] = []
-        while not seen or seen[-1] != shown(pilot.app)[2]:
-            seen.append(shown(pilot.app)[2])
+        while not seen or seen[-1] != screen_lines(pilot.app)[2]:
+            seen.append(screen_lines(pilot.app)[2])
             await pilot.press("up")
         page = "\n".join(seen)
         assert "MariaDB 10.11.19" in page
@@ -89,7 +89,7 @@ async def test_tables_of_databases_are_below_the_steps() -> None:
 async def test_a_step_without_a_rate_is_shown_in_words() -> None:
     async with opened(msgspec.structs.replace(screens.RUN, steps=(screens.FLUSHING,))) as pilot:
         await pilot.press("end", "up")
-        lines = shown(pilot.app)
+        lines = screen_lines(pilot.app)
         assert any(line.startswith("▌  flush of") and line.endswith("flush 124 µs, +400 µs/MiB") for line in lines)
         assert any("124 µs, +400 µs/MiB" in line and "measured" not in line for line in lines[3:8])
         assert not any("whole operation" in line for line in lines)
@@ -101,15 +101,15 @@ async def test_a_failed_step_names_its_call() -> None:
     )
     async with opened(msgspec.structs.replace(screens.RUN, steps=(failed,), status="failed")) as pilot:
         await pilot.press("end")
-        assert any("fsync: failed. fsync: I/O error" in line for line in shown(pilot.app))
-        assert shown(pilot.app)[0].endswith("failed")
+        assert any("fsync: failed. fsync: I/O error" in line for line in screen_lines(pilot.app))
+        assert screen_lines(pilot.app)[0].endswith("failed")
 
 
 async def test_a_failure_to_save_or_remove_is_shown() -> None:
     async with opened(saved_to=None) as pilot:
-        assert "not saved" in shown(pilot.app)[-2]
+        assert "not saved" in screen_lines(pilot.app)[-2]
     async with opened(msgspec.structs.replace(screens.RUN, left_behind=("/srv/data/.fstui-k3f9a1",))) as pilot:
-        assert "could not be removed: /srv/data/.fstui-k3f9a1" in shown(pilot.app)[-2]
+        assert "could not be removed: /srv/data/.fstui-k3f9a1" in screen_lines(pilot.app)[-2]
 
 
 async def test_copying_a_summary_or_everything() -> None:
@@ -131,11 +131,11 @@ async def test_export_names_the_directory_before_it_writes(tmp_path: Path, monke
     monkeypatch.setenv("PWD", str(tmp_path))
     async with opened() as pilot:
         await pilot.press("e", "escape", "e")
-        assert f"files into {tmp_path}" in "".join(shown(pilot.app)[-4:]) and not os.listdir(tmp_path)
+        assert f"files into {tmp_path}" in "".join(screen_lines(pilot.app)[-4:]) and not os.listdir(tmp_path)
         await pilot.press("e")
         await pilot.app.workers.wait_for_complete()
         await pilot.pause()
-        assert any(line.startswith(" Exported") for line in shown(pilot.app))
+        assert any(line.startswith(" Exported") for line in screen_lines(pilot.app))
     endings = sorted(filter(None, (formats.format_of(name).EXTENSION for name in formats.names())))
     assert {"csv", "json", "md"} <= set(endings)
     assert sorted(os.listdir(tmp_path)) == [f"fstui-odirect-truth-k3f9a1.{ending}" for ending in endings]
@@ -148,7 +148,7 @@ async def test_x_explains_the_selected_or_the_first_finding(downs: int) -> None:
     async with opened() as pilot:
         await pilot.press(*["down"] * downs, "x")
         assert isinstance(pilot.app.screen, PageScreen)
-        assert "same-block-rotation" in shown(pilot.app)[0]
+        assert "same-block-rotation" in screen_lines(pilot.app)[0]
         await pilot.press("escape")
         assert isinstance(pilot.app.screen, ResultScreen)
 
@@ -159,7 +159,7 @@ async def test_a_rule_of_another_version_has_no_page() -> None:
     async with opened(other) as pilot:
         await pilot.press("x")
         assert isinstance(pilot.app.screen, ResultScreen)
-        assert any("no rule rule-of-tomorrow" in line for line in shown(pilot.app))
+        assert any("no rule rule-of-tomorrow" in line for line in screen_lines(pilot.app))
 
 
 async def test_the_history_opens_a_saved_run() -> None:
@@ -167,11 +167,11 @@ async def test_the_history_opens_a_saved_run() -> None:
     (path.parent / "notes.json").write_text("{}")
     app = PreparedApp()
     async with app.run_test(size=(80, 24)) as pilot:
-        lines = await pressed(pilot, "h")
+        lines = await press(pilot, "h")
         assert isinstance(pilot.app.screen, HistoryScreen)
         assert any(line.startswith(" ! 20 Nov 03:12") and "suspicious" in line for line in lines)
         assert any("unreadable" in line for line in lines)
-        lines = await pressed(pilot, "enter")
+        lines = await press(pilot, "enter")
         assert isinstance(pilot.app.screen, ResultScreen)
         assert str(path)[-40:] in lines[-2]
 
@@ -180,7 +180,7 @@ async def test_the_history_marks_a_stopped_run() -> None:
     runs.save(msgspec.structs.replace(screens.RUN, status="stopped"))
     app = PreparedApp()
     async with app.run_test(size=(80, 24)) as pilot:
-        lines = await pressed(pilot, "h")
+        lines = await press(pilot, "h")
         assert lines[0].endswith(" 1 saved run")
         assert any("(stopped)" in line for line in lines)
 
@@ -193,14 +193,14 @@ def older() -> Run:
 async def test_another_saved_run_is_compared_with_this_one() -> None:
     runs.save(older())
     async with opened() as pilot:
-        assert "compare k3f9a1 with" in (await pressed(pilot, "c"))[0]
-        lines = await pressed(pilot, "enter")
+        assert "compare k3f9a1 with" in (await press(pilot, "c"))[0]
+        lines = await press(pilot, "enter")
         assert isinstance(pilot.app.screen, PageScreen)
         assert lines[1].startswith(" In one run each, B was faster in 7 of 7 steps")
         assert [line.split()[:2] for line in lines[4:6]] == [["A", "a1b2c3"], ["B", "k3f9a1"]]
         (row,) = [line for line in lines if line.startswith("   O_DIRECT  ")]
         assert "2.00 ×" in row, "both runs are in the row of the step"
-        assert max(map(len, shown(pilot.app))) <= 80
+        assert max(map(len, screen_lines(pilot.app))) <= 80
         await pilot.press("escape", "escape")
         assert isinstance(pilot.app.screen, ResultScreen)
 
@@ -210,10 +210,10 @@ async def test_a_comparison_in_the_history_can_be_cancelled() -> None:
     runs.save(screens.RUN)
     app = PreparedApp()
     async with app.run_test(size=(80, 24)) as pilot:
-        assert "compare k3f9a1 with" in (await pressed(pilot, "h", "c"))[0]
-        assert any("This is the same run" in line for line in await pressed(pilot, "enter"))
-        assert "history" in (await pressed(pilot, "escape"))[0]
-        lines = await pressed(pilot, "c", "down", "c")
+        assert "compare k3f9a1 with" in (await press(pilot, "h", "c"))[0]
+        assert any("This is the same run" in line for line in await press(pilot, "enter"))
+        assert "history" in (await press(pilot, "escape"))[0]
+        lines = await press(pilot, "c", "down", "c")
         assert [line.split()[1] for line in lines[4:6]] == ["a1b2c3", "k3f9a1"]
 
 
@@ -230,25 +230,25 @@ STALLED = Speed(
 async def test_the_speed_is_below_the_verdict() -> None:
     run = msgspec.structs.replace(screens.RUN, speed=STALLED)
     async with opened(run) as pilot:
-        lines = shown(pilot.app)
+        lines = screen_lines(pilot.app)
         assert lines[1].startswith(" ! SUSPICIOUS")
         assert lines[2] == " ▲ STALLS  412 ms for one operation of fdatasync, see “is it slow?” below"
         assert drawing.speed(run, 60)[0].plain == " ▲ STALLS  412 ms for one operation of fdatasync"
         assert len(lines) == 24 and "saved" in lines[-2]
         for _ in range(len(run.findings) + len(run.steps)):
             await pilot.press("down")
-        assert any("412 ms, and everything" in line for line in shown(pilot.app))
+        assert any("412 ms, and everything" in line for line in screen_lines(pilot.app))
         await pilot.press("x")
         await pilot.pause()
         await pilot.pause()
         assert isinstance(pilot.app.screen, PageScreen)
-        assert any("How long synced writes took" in line for line in shown(pilot.app))
+        assert any("How long synced writes took" in line for line in screen_lines(pilot.app))
 
 
 async def test_a_finding_about_one_step_has_no_verdict_colour() -> None:
     of_a_step = msgspec.structs.replace(screens.TOO_FAST, scope="step", verdict="not-durable", title="too fast")
     async with opened(msgspec.structs.replace(screens.RUN, findings=(of_a_step,))) as pilot:
-        listed = next(line for line in shown(pilot.app) if "not part of the verdict: too fast" in line)
+        listed = next(line for line in screen_lines(pilot.app) if "not part of the verdict: too fast" in line)
         assert "same-block" in listed and "note" in listed and "not-durable" not in listed
     drawn = drawing.findings([of_a_step], None, 80, 5)[1]
     assert "red" not in " ".join(str(span.style) for span in drawn.spans)
@@ -257,10 +257,10 @@ async def test_a_finding_about_one_step_has_no_verdict_colour() -> None:
 async def test_a_comparison_has_help_and_can_be_copied() -> None:
     runs.save(older())
     async with opened() as pilot:
-        await pressed(pilot, "c", "enter", "y")
+        await press(pilot, "c", "enter", "y")
         assert "a1b2c3" in pilot.app.clipboard and "2.00 ×" in pilot.app.clipboard
-        assert "Scroll" in "\n".join(await pressed(pilot, "question_mark"))
-        await pressed(pilot, "q")
+        assert "Scroll" in "\n".join(await press(pilot, "question_mark"))
+        await press(pilot, "q")
         assert isinstance(pilot.app.screen, PageScreen)
 
 
@@ -268,16 +268,16 @@ async def test_a_repeated_run_says_what_changed() -> None:
     app = PreparedApp()
     async with app.run_test(size=(80, 24)) as pilot:
         app.repeated_run = older()
-        app.open_run(screens.PreparedRunning(screens.events()), screens.PLAN, screens.DATA)
+        app.open_run(screens.PreparedRun(screens.events()), screens.PLAN, screens.DATA)
         await pilot.app.workers.wait_for_complete()
         await pilot.pause()
         assert isinstance(app.screen, ResultScreen)
-        said = " ".join(shown(app)[-3:])
+        said = " ".join(screen_lines(app)[-3:])
         assert "since run a1b2c3: suspicious as before; rates 2.00 to 2.00 × the earlier ones" in said
         assert app.repeated_run is None
         for _ in range(len(screens.RUN.findings) + len(screens.RUN.steps)):
             await pilot.press("down")
-        assert any("fdatasync" in line and line.endswith("2.00 ×") for line in shown(app)[:12])
+        assert any("fdatasync" in line and line.endswith("2.00 ×") for line in screen_lines(app)[:12])
 
 
 async def test_enter_twice_shows_the_full_title_of_a_finding() -> None:
@@ -287,13 +287,13 @@ async def test_enter_twice_shows_the_full_title_of_a_finding() -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         app.open_result(msgspec.structs.replace(screens.RUN, findings=(finding,)), None, None)
         await pilot.pause()
-        assert any("by others" in line and "…" in line for line in shown(app))
+        assert any("by others" in line and "…" in line for line in screen_lines(app))
         # the first Enter may have been meant for the run screen
-        assert any("Enter again" in line for line in await pressed(pilot, "enter"))
+        assert any("Enter again" in line for line in await press(pilot, "enter"))
         assert isinstance(app.screen, ResultScreen)
-        lines = " ".join(" ".join(line.split()) for line in await pressed(pilot, "enter"))
+        lines = " ".join(" ".join(line.split()) for line in await press(pilot, "enter"))
         assert title in lines
-        await pressed(pilot, "escape", "enter")  # as the help says, only the first time takes two
+        await press(pilot, "escape", "enter")  # as the help says, only the first time takes two
         assert not isinstance(app.screen, ResultScreen)
 
 
@@ -330,7 +330,7 @@ async def test_a_wide_terminal_shows_full_rule_names() -> None:
     async with app.run_test(size=(200, 60)) as pilot:
         app.open_result(msgspec.structs.replace(screens.RUN, findings=(finding,)), None, None)
         await pilot.pause()
-        assert any(line.startswith("│▌  odirect-before-platter  note") for line in shown(app))
+        assert any(line.startswith("│▌  odirect-before-platter  note") for line in screen_lines(app))
 
 
 @pytest.mark.parametrize(("simulated", "why"), [("hdd-7200", "simulated disk"), (None, "the replay of a saved run")])
@@ -344,9 +344,9 @@ async def test_title_of_a_box_stays_while_it_is_scrolled() -> None:
     async with app.run_test(size=(120, 24)) as pilot:
         app.open_result(screens.RUN, None, "/srv/data")
         await pilot.pause()
-        before = shown(app)
+        before = screen_lines(app)
         await pilot.press("pagedown")
         await pilot.pause()
-        after = shown(app)
+        after = screen_lines(app)
     assert before != after
     assert [line for line in before if "╭" in line] == [line for line in after if "╭" in line]

@@ -21,13 +21,13 @@ from fstui.tui.screens.storage import StorageScreen
 from fstui.tui.widgets.lines import DrawnLines, Piece, Slices
 from tests.factories import screens
 from tests.tui.conftest import PreparedApp
-from tests.tui.screen import shown
+from tests.tui.screen import screen_lines
 
 
-async def watch(pilot: Pilot[int], events: list[Event]) -> screens.PreparedRunning:
+async def watch(pilot: Pilot[int], events: list[Event]) -> screens.PreparedRun:
     app = pilot.app
     assert isinstance(app, PreparedApp)
-    running = screens.PreparedRunning(events)
+    running = screens.PreparedRun(events)
     app.open_run(running, screens.PLAN, screens.DATA)
     await app.workers.wait_for_complete()
     await pilot.pause()
@@ -44,12 +44,12 @@ async def test_no_findings_differ_from_not_judged_yet() -> None:
     until_judged = screens.events(until=5)[:1]
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
         await watch(pilot, until_judged)
-        assert shown(pilot.app)[1] == " not judged yet"
+        assert screen_lines(pilot.app)[1] == " not judged yet"
         await watch(
             pilot,
             [*until_judged, FindingsChanged(judgement=Judgement(verdict="cannot-tell", confidence="low", sentence=""))],
         )
-        assert shown(pilot.app)[1] == " nothing found so far"
+        assert screen_lines(pilot.app)[1] == " nothing found so far"
 
 
 async def test_other_writers_are_named() -> None:
@@ -59,7 +59,7 @@ async def test_other_writers_are_named() -> None:
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
         await watch(pilot, events)
         named = "   writers before the run: mysqld (2 of them); sda 12 writes/s, 3 flushes/s"
-        assert shown(pilot.app)[-2] == named
+        assert screen_lines(pilot.app)[-2] == named
 
 
 async def test_a_quiet_device_has_no_line_of_other_writers() -> None:
@@ -68,7 +68,7 @@ async def test_a_quiet_device_has_no_line_of_other_writers() -> None:
     events = [idle if isinstance(event, IdleMeasured) else event for event in screens.events(until=5)]
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
         await watch(pilot, events)
-        assert not any("writers before" in line for line in shown(pilot.app))
+        assert not any("writers before" in line for line in screen_lines(pilot.app))
 
 
 async def test_counts_of_all_processes_are_no_part_of_fstui() -> None:
@@ -79,13 +79,13 @@ async def test_counts_of_all_processes_are_no_part_of_fstui() -> None:
     ]
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
         await watch(pilot, told)
-        lines = shown(pilot.app)
+        lines = screen_lines(pilot.app)
         assert any("sda, lowest device" in line and line.endswith("shared") for line in lines)
         assert any(line.startswith(" ▸ same block, fdatasync") and line.endswith("–") for line in lines)
 
 
 def test_an_axis_grows_by_quarters_only_when_a_step_overruns() -> None:
-    screen = RunScreen(screens.PreparedRunning([]), screens.PLAN, screens.DATA)
+    screen = RunScreen(screens.PreparedRun([]), screens.PLAN, screens.DATA)
 
     def length_s(elapsed_s: float) -> float | None:
         screen.progress.current_index, screen.progress.snapshot = 5, screens.snapshot(5, elapsed_s)
@@ -97,9 +97,9 @@ def test_an_axis_grows_by_quarters_only_when_a_step_overruns() -> None:
 async def test_the_last_counts_stay_until_the_next_step_has_any() -> None:
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
         await watch(pilot, screens.events(until=3)[:-2])
-        finished = layer_rows(shown(pilot.app))
+        finished = layer_rows(screen_lines(pilot.app))
         await watch(pilot, [*screens.events(until=3)[:-1]])
-        started = layer_rows(shown(pilot.app))
+        started = layer_rows(screen_lines(pilot.app))
         assert started[0].split()[:2] == ["previous", "step"]
         assert started[1:] == finished[1:]
 
@@ -113,7 +113,7 @@ async def test_the_last_map_stays_until_the_next_step_has_one() -> None:
     empty = replace(screens.snapshot(3, 0.1), ops=0, syncs=0, timeline=(), latency_ns=None)
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
         await watch(pilot, [*screens.events(until=3)[:-2], StepProgressed(snapshot=empty)])
-        lines = shown(pilot.app)
+        lines = screen_lines(pilot.app)
         assert any(line.startswith(f"── {screens.STEPS[2].name} · done") for line in lines)
         assert any("⠀" < letter <= "⣿" for line in lines[12:] for letter in line)
         (row,) = [line for line in lines if line.startswith(" ▸")]
@@ -125,7 +125,7 @@ async def test_a_stall_is_shown_next_to_the_findings() -> None:
     judged = Judgement(verdict="consistent", confidence="low", sentence="", speed=speed)
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
         await watch(pilot, [*screens.events(until=5), FindingsChanged(judgement=judged)])
-        assert shown(pilot.app)[1] == f"{' nothing found so far':<71}▲ stalls"
+        assert screen_lines(pilot.app)[1] == f"{' nothing found so far':<71}▲ stalls"
 
 
 async def test_a_step_without_a_rate_is_shown_in_words() -> None:
@@ -135,7 +135,7 @@ async def test_a_step_without_a_rate_is_shown_in_words() -> None:
     )
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
         await watch(pilot, screens.flushing(measured))
-        lines = shown(pilot.app)
+        lines = screen_lines(pilot.app)
         row = next(line for line in lines if "flush 124" in line)
         assert row.startswith(" ▸ flush of")
         assert row.endswith("flush 124 µs, +400 µs/MiB, scattered +1.2 ms/MiB")
@@ -145,7 +145,7 @@ async def test_a_step_without_a_rate_is_shown_in_words() -> None:
 async def test_a_database_shows_what_it_reports_each_second() -> None:
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
         await watch(pilot, screens.database([(630.0, 1260.0, 2.4), (810.0, 1620.0, 2.1)]))
-        lines = shown(pilot.app)
+        lines = screen_lines(pilot.app)
         row = next(line for line in lines if line.startswith(" ▸"))
         assert row.startswith(" ▸ oltp_update")
         assert "mariadb high" in row
@@ -161,7 +161,7 @@ async def test_counts_are_next_to_the_steps_if_there_is_room(width: int, beside:
     async with PreparedApp().run_test(size=(width, 50)) as pilot:
         await watch(pilot, screens.events(until=5))
         await pilot.pause()  # the panes of a large terminal take a second layout
-        lines = shown(pilot.app)
+        lines = screen_lines(pilot.app)
         (ends,) = [line for line in lines if " LAYER " in line]
         assert (" STEP " in ends) == beside
         assert sum("SUSPICIOUS after " in line for line in lines) == 1
@@ -171,7 +171,7 @@ async def test_a_huge_screen_shows_the_path_and_the_rate_over_time() -> None:
     async with PreparedApp().run_test(size=(200, 50)) as pilot:
         await watch(pilot, screens.events(until=5))
         await pilot.pause()
-        lines = shown(pilot.app)
+        lines = screen_lines(pilot.app)
         assert any("I/O path" in line for line in lines)
         head = next(y for y, line in enumerate(lines) if "operations/s" in line)
         assert "1 000 ┤" in lines[head + 1].replace("\xa0", " "), "812 operations/s"
@@ -182,7 +182,7 @@ async def test_a_huge_screen_shows_the_path_and_the_rate_over_time() -> None:
 async def test_an_operation_that_does_not_return_is_shown() -> None:
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
         await watch(pilot, screens.events(until=5, stall=PendingOperation(call="fdatasync", elapsed_s=12.4)))
-        assert any(line.startswith(" ▲ fdatasync in flight for 12.4 s") for line in shown(pilot.app))
+        assert any(line.startswith(" ▲ fdatasync in flight for 12.4 s") for line in screen_lines(pilot.app))
 
 
 @pytest.mark.parametrize(("preparing", "expected"), [
@@ -194,7 +194,7 @@ async def test_preparation_shows_its_progress(preparing: dict[str, Any], expecte
     event = StepPreparing(index=0, name="fdatasync", **preparing)
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
         await watch(pilot, [*screens.events(until=0)[:2], event])
-        assert any(all(words in line for words in expected) for line in shown(pilot.app))
+        assert any(all(words in line for words in expected) for line in screen_lines(pilot.app))
 
 
 async def test_pausing_the_view_pauses_only_the_view() -> None:
@@ -203,16 +203,16 @@ async def test_pausing_the_view_pauses_only_the_view() -> None:
         await pilot.press("space")
         screen = pilot.app.screen
         assert isinstance(screen, RunScreen)
-        paused = shown(pilot.app)
+        paused = screen_lines(pilot.app)
         for event in screens.events(until=5):
             screen.progress.apply(event)
         draw(pilot)
         assert "paused: Space" in "\n".join(paused)
-        assert shown(pilot.app) == paused
+        assert screen_lines(pilot.app) == paused
         screen.redraw()
-        assert shown(pilot.app) == paused, "another size would also show the moment of the pause"
+        assert screen_lines(pilot.app) == paused, "another size would also show the moment of the pause"
         await pilot.press("space")
-        assert any(line.startswith(" ▸ same block") for line in shown(pilot.app))
+        assert any(line.startswith(" ▸ same block") for line in screen_lines(pilot.app))
 
 
 @pytest.mark.parametrize("events", [
@@ -224,13 +224,13 @@ async def test_pausing_the_view_pauses_only_the_view() -> None:
 async def test_a_paused_view_says_so(events: list[Event]) -> None:
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
         await watch(pilot, events)
-        assert "Space pause view" in shown(pilot.app)[-1]
+        assert "Space pause view" in screen_lines(pilot.app)[-1]
         await pilot.press("space")
-        lines = shown(pilot.app)
+        lines = screen_lines(pilot.app)
         assert any("paused: Space continues" in line for line in lines)
         assert "Space continue" in lines[-1]
         await pilot.press("space")
-        lines = shown(pilot.app)
+        lines = screen_lines(pilot.app)
         assert "paused: Space" not in "\n".join(lines) and "Space pause view" in lines[-1]
 
 
@@ -241,15 +241,15 @@ async def test_a_paused_view_shows_the_result_when_it_resumes() -> None:
         screen = pilot.app.screen
         assert isinstance(screen, RunScreen)
         running = screen.run_in_progress
-        assert isinstance(running, screens.PreparedRunning)
+        assert isinstance(running, screens.PreparedRun)
         running.told = screens.events()[-1:]
         await screen.follow().wait()
         await pilot.pause()
         assert pilot.app.screen is screen
-        assert any("paused: Space shows the result" in line for line in shown(pilot.app))
+        assert any("paused: Space shows the result" in line for line in screen_lines(pilot.app))
         await pilot.press("s")
         assert running.stopped == 0
-        assert "The run is over. Press Enter to see its result." in shown(pilot.app)[-2]
+        assert "The run is over. Press Enter to see its result." in screen_lines(pilot.app)[-2]
         await pilot.press("space")
         await pilot.pause()
         assert isinstance(pilot.app.screen, ResultScreen)
@@ -263,7 +263,7 @@ async def test_next_and_stop_reach_the_runner() -> None:
 
 
 async def test_a_refused_run_shows_the_reason() -> None:
-    class Refusing(screens.PreparedRunning):
+    class Refusing(screens.PreparedRun):
         async def events(self):  # type: ignore[no-untyped-def]
             yield screens.events()[0]
             raise Refused("/srv/data is too full.")
@@ -274,7 +274,7 @@ async def test_a_refused_run_shows_the_reason() -> None:
         await pilot.app.workers.wait_for_complete()
         await pilot.pause()
         draw(pilot)
-        assert " ✗ /srv/data is too full." in shown(pilot.app)
+        assert " ✗ /srv/data is too full." in screen_lines(pilot.app)
         await pilot.press("escape")
         assert isinstance(pilot.app.screen, StorageScreen)
 
@@ -323,7 +323,7 @@ def test_counts_are_computed_once_per_step() -> None:
 async def test_a_tiny_terminal_is_no_error() -> None:
     async with PreparedApp().run_test(size=(20, 5)) as pilot:
         await watch(pilot, screens.events(until=5))
-        assert shown(pilot.app)[0].startswith(" fstui")
+        assert screen_lines(pilot.app)[0].startswith(" fstui")
 
 
 async def test_a_run_that_ends_behind_the_help_shows_its_result() -> None:

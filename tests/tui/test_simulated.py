@@ -8,7 +8,7 @@ from fstui.tui.app import FstuiApp
 from fstui.tui.drawing import filesystem
 from fstui.tui.screens.result import ResultScreen
 from fstui.tui.screens.run import RunScreen
-from tests.tui.screen import shown
+from tests.tui.screen import screen_lines
 
 
 async def until(pilot: Pilot[int], screen: type) -> None:
@@ -31,7 +31,7 @@ async def test_a_parameter_is_changed_during_the_run() -> None:
         await pilot.press("t")
         screen.query_one(Input).value = "disk.cache.flush=maybe"
         await pilot.press("enter")
-        assert any("maybe" in line for line in shown(app)[-2:])
+        assert any("maybe" in line for line in screen_lines(app)[-2:])
         await pilot.press("t")
         screen.query_one(Input).value = "disk.cache.flush=ignored"
         await pilot.press("enter")
@@ -45,33 +45,33 @@ async def test_the_flags_are_those_of_the_configuration_only() -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await app.workers.wait_for_complete()
         await pilot.pause()
-        lines = shown(app)
+        lines = screen_lines(app)
         assert "0 flagged" in lines[0] and "real hardware" not in lines[0] and not any("udev" in line for line in lines)
         assert "FREE" in lines[1] and "FLUSH/S" not in lines[1]  # a simulated disk has no counters between runs
         assert any("model" in line and "8.5 ms" in line and "SIM HDD 7200" in line for line in lines)
         await pilot.press("enter")
         await app.workers.wait_for_complete()
         await pilot.pause()
-        assert any("This host writes nothing." in line for line in shown(app))
+        assert any("This host writes nothing." in line for line in screen_lines(app))
         assert "   The configuration shows no defect. Run a scenario here to test the storage." in lines
 
 
 async def test_pulling_the_plug_shows_what_was_lost() -> None:
     app = FstuiApp(simulation.session(simulation.find("hdd-7200-lying")), ascii_only=False)
     async with app.run_test(size=(80, 24)) as pilot:
-        assert "SIMULATED hdd-7200-lying" in shown(app)[0]
+        assert "SIMULATED hdd-7200-lying" in screen_lines(app)[0]
         await pilot.press("enter")
         await app.workers.wait_for_complete()
         await pilot.press("down", "enter")
         await until(pilot, RunScreen)
-        assert any("pull plug" in line for line in shown(app)[-2:])
+        assert any("pull plug" in line for line in screen_lines(app)[-2:])
         screen = app.screen
         assert isinstance(screen, RunScreen)
         while screen.progress.snapshot is None or screen.progress.snapshot.ops < 5:
             await pilot.pause()
         await pilot.press("p")
         await until(pilot, ResultScreen)
-        lines = shown(app)
+        lines = screen_lines(app)
         assert "SIMULATED hdd-7200-lying" in lines[0] and "LOST" in lines[1]
         assert any("not saved: simulated disk" in line for line in lines)
 

@@ -22,7 +22,7 @@ from fstui.tui.screens.storage import StorageScreen
 from tests.factories import busy, recorded, screens
 from tests.factories.watched import minutes
 from tests.tui.conftest import PreparedApp
-from tests.tui.screen import pressed
+from tests.tui.screen import press
 from tests.tui.test_at_risk import watch_risk
 from tests.tui.test_plan import NearlyFull, planned, reached
 from tests.tui.test_recording import INCIDENT
@@ -79,7 +79,7 @@ async def at_work(pilot: Pilot[Any]) -> None:
 
 async def running(pilot: Pilot[Any]) -> None:
     assert isinstance(pilot.app, PreparedApp)
-    pilot.app.open_run(screens.PreparedRunning(screens.events(until=5)), screens.PLAN, screens.DATA)
+    pilot.app.open_run(screens.PreparedRun(screens.events(until=5)), screens.PLAN, screens.DATA)
     await pilot.app.workers.wait_for_complete()
     await pilot.pause()
     assert isinstance(pilot.app.screen, RunScreen)
@@ -169,7 +169,7 @@ def test_history(snap_compare: Compare, size: tuple[int, int]) -> None:
 
 
 async def at_the_incident(pilot: Pilot[Any]) -> None:
-    await pressed(pilot, "h", "w")
+    await press(pilot, "h", "w")
 
 
 @SIZES

@@ -19,9 +19,9 @@ from fstui.tui.terminal import to_ascii
 from tests.factories import screens
 from tests.factories.storage import disk, filesystem, on_disk, on_loop
 from tests.hostile import everywhere, is_safe
-from tests.printing import printed
+from tests.printing import as_text
 from tests.tui.conftest import PreparedApp
-from tests.tui.screen import pressed, shown
+from tests.tui.screen import press, screen_lines
 
 
 def test_an_unjudged_filesystem_is_not_shown_as_clean() -> None:
@@ -33,11 +33,11 @@ def test_an_unjudged_filesystem_is_not_shown_as_clean() -> None:
 
 async def test_memory_is_not_a_defect() -> None:
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
-        lines = shown(pilot.app)
+        lines = screen_lines(pilot.app)
         row = next(at for at, line in enumerate(lines) if "/dev/shm" in line)
         assert "✗" not in lines[row] and lines[row].endswith("memory")
         assert row > next(at for at, line in enumerate(lines) if "/boot" in line)
-    listed = printed(inventory.inventory_report(screens.INVENTORY, screens.FLAGS))
+    listed = as_text(inventory.inventory_report(screens.INVENTORY, screens.FLAGS))
     assert "✗ /srv/queue: not-durable" in listed and "✗ /dev/shm" not in listed
 
 
@@ -47,7 +47,7 @@ async def test_numbers_of_a_device_are_drawn_once() -> None:
         assert isinstance(screen, StorageScreen)
         screen.tick()
         screen.tick()
-        root, boot = (line for line in shown(pilot.app) if line[3:].startswith(("/ ", "/boot ")))
+        root, boot = (line for line in screen_lines(pilot.app) if line[3:].startswith(("/ ", "/boot ")))
         assert "vda virtio" in root and "917 µs" in root
         assert "vda virtio" in boot and "917 µs" not in boot
 
@@ -68,12 +68,12 @@ async def test_a_full_or_read_only_filesystem_is_flagged(total: int, free: int, 
     made = replace(made, space=Space(total_bytes=total, free_bytes=free))
     found = replace(screens.INVENTORY, filesystems=(screens.ROOT, made))
     async with PreparedApp(screens.PreparedMachine(found), flags={}).run_test(size=(80, 24)) as pilot:
-        lines = shown(pilot.app)
+        lines = screen_lines(pilot.app)
         assert ("1 flagged" if expected else "0 flagged") in lines[0]
         row = next(line for line in lines if line[3:].startswith("/var "))
         assert row.endswith(expected) and (row[1] == "!") is bool(expected)
         assert not expected or lines[2] == row, "it comes before what has no flag"
-    listed = printed(inventory.inventory_report(found, {}))
+    listed = as_text(inventory.inventory_report(found, {}))
     assert expected in next(line for line in listed.splitlines() if "/var" in line)
 
 
@@ -123,7 +123,7 @@ async def test_writers_and_databases_of_the_selected_row() -> None:
     box.seen = HostActivity(writers=(elsewhere, busy), databases=(database,))
     async with PreparedApp(box).run_test(size=(80, 40)) as pilot:
         await pilot.pause()
-        words = "\n".join(shown(pilot.app))
+        words = "\n".join(screen_lines(pilot.app))
         assert "who   mysqld (812) 3.1 MiB/s" in words and "rsync" not in words
         assert "data  mysqld (812) keeps its data in /srv/queue/mysql" in words
         assert "✗ a commit may be lost: innodb_flush_log_at_trx_commit = 2" in words
@@ -132,7 +132,7 @@ async def test_writers_and_databases_of_the_selected_row() -> None:
 async def test_a_long_path_is_cut_at_its_beginning() -> None:
     app = PreparedApp(screens.PreparedMachine(screens.named("/var/lib/containers/storage/overlay/mysql-data")))
     async with app.run_test(size=(80, 24)):
-        assert any(line.startswith("▌  …verlay/mysql-data ━") for line in shown(app))
+        assert any(line.startswith("▌  …verlay/mysql-data ━") for line in screen_lines(app))
 
 
 def test_one_long_device_leaves_room_for_the_other_columns() -> None:
@@ -148,11 +148,11 @@ async def test_columns_do_not_move_when_numbers_change() -> None:
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
         screen = pilot.app.screen
         assert isinstance(screen, StorageScreen)
-        before = shown(pilot.app)
+        before = screen_lines(pilot.app)
         screen.tick()
         screen.tick()
         await pilot.pause()
-        after = shown(pilot.app)
+        after = screen_lines(pilot.app)
         assert before[1] == after[1]
         row = next(line for line in after if line.startswith("   / "))
         assert row.split() == ["/", "━━━━╸─", "18", "G", "vda", "virtio", "12", "917", "µs"]
@@ -163,7 +163,7 @@ async def test_columns_do_not_move_when_numbers_change() -> None:
 @pytest.mark.parametrize("width", (72, 84, 99, 125))
 async def test_the_reason_is_complete_at_any_width(width: int) -> None:
     async with PreparedApp().run_test(size=(width, 24)) as pilot:
-        words = " ".join(" ".join(shown(pilot.app)).replace("│", " ").split())
+        words = " ".join(" ".join(screen_lines(pilot.app)).replace("│", " ").split())
     assert screens.BARRIERS_OFF.sentence and screens.BARRIERS_OFF.sentence in words
 
 
@@ -171,11 +171,11 @@ async def test_a_silent_mount_refuses_a_run() -> None:
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
         await pilot.press("down")
         assert any(
-            "/mnt/filer" in line and "silent 41 s" in line and line.startswith("▌?") for line in shown(pilot.app)
+            "/mnt/filer" in line and "silent 41 s" in line and line.startswith("▌?") for line in screen_lines(pilot.app)
         )
         await pilot.press("enter")
         assert isinstance(pilot.app.screen, StorageScreen)
-        assert "would hang" in shown(pilot.app)[-2]
+        assert "would hang" in screen_lines(pilot.app)[-2]
 
 
 def test_a_row_shows_what_its_own_loop_device_does() -> None:
@@ -191,7 +191,7 @@ def test_a_row_shows_what_its_own_loop_device_does() -> None:
 async def test_a_device_without_a_filesystem_refuses_a_run() -> None:
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
         await pilot.press("end", "enter")
-        lines = shown(pilot.app)
+        lines = screen_lines(pilot.app)
         assert any(line.startswith("▌  sdc") and line.endswith("other") for line in lines)
         assert any("No filesystem is mounted here from this device" in line for line in lines)
 
@@ -199,26 +199,26 @@ async def test_a_device_without_a_filesystem_refuses_a_run() -> None:
 async def test_the_filter_keeps_matching_rows() -> None:
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
         await pilot.press("slash", *"boot", "enter")
-        rows = [line for line in shown(pilot.app) if ("ext4" in line and "G" in line) or "/boot" in line]
+        rows = [line for line in screen_lines(pilot.app) if ("ext4" in line and "G" in line) or "/boot" in line]
         assert any("/boot" in row for row in rows)
-        assert not any("/srv/queue" in line for line in shown(pilot.app))
+        assert not any("/srv/queue" in line for line in screen_lines(pilot.app))
         await pilot.press("escape")
-        assert any("/srv/queue" in line for line in shown(pilot.app))
+        assert any("/srv/queue" in line for line in screen_lines(pilot.app))
 
 
 async def test_pseudo_filesystems_are_hidden_at_first() -> None:
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
-        assert not any("/proc " in line for line in shown(pilot.app))
-        assert "1 pseudo filesystem hidden" in shown(pilot.app)[-2]
+        assert not any("/proc " in line for line in screen_lines(pilot.app))
+        assert "1 pseudo filesystem hidden" in screen_lines(pilot.app)[-2]
         await pilot.press("a")
-        assert any("/proc " in line for line in shown(pilot.app))
+        assert any("/proc " in line for line in screen_lines(pilot.app))
 
 
 async def test_sorting_by_mount_puts_the_root_first() -> None:
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
         await pilot.press("o")
-        assert shown(pilot.app)[2][3:].startswith("/ ")
-        assert "sorted by mount" in shown(pilot.app)[-2]
+        assert screen_lines(pilot.app)[2][3:].startswith("/ ")
+        assert "sorted by mount" in screen_lines(pilot.app)[-2]
 
 
 @pytest.mark.parametrize(
@@ -233,7 +233,7 @@ async def test_sorting_by_mount_puts_the_root_first() -> None:
 async def test_a_hostile_name_is_escaped(mount: str, visible: str) -> None:
     app = PreparedApp(screens.PreparedMachine(screens.named(mount)))
     async with app.run_test(size=(80, 24)):
-        lines = shown(app)
+        lines = screen_lines(app)
         assert any(visible in line for line in lines)
         assert not any("\x1b" in line or "\n" in line for line in lines)
 
@@ -243,23 +243,23 @@ async def test_leftovers_of_a_killed_run_can_be_removed() -> None:
     dead = json.dumps({**msgspec.structs.asdict(entry), "pid": 1, "started": 1})
     ledger.path_of(entry).write_text(dead)
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
-        assert "left 1 thing behind. Press c to clean up." in (await pressed(pilot, "home"))[-2]
-        assert "Removed 1 leftover." in (await pressed(pilot, "c"))[-2]
+        assert "left 1 thing behind. Press c to clean up." in (await press(pilot, "home"))[-2]
+        assert "Removed 1 leftover." in (await press(pilot, "c"))[-2]
         assert ledger.entries() == []
 
 
 async def test_the_title_counts_what_the_filter_hides() -> None:
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
-        before = shown(pilot.app)[0]
+        before = screen_lines(pilot.app)[0]
         await pilot.press("slash", *"nothing", "enter")
-        assert shown(pilot.app)[0] == before
+        assert screen_lines(pilot.app)[0] == before
 
 
 async def test_a_host_without_filesystems_is_no_error() -> None:
     app = PreparedApp(screens.PreparedMachine(Inventory()))
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press("down", "enter", "y")
-        assert "No filesystem matches the filter" in "\n".join(shown(app))
+        assert "No filesystem matches the filter" in "\n".join(screen_lines(app))
 
 
 def change_keys(text: str) -> None:
@@ -270,8 +270,8 @@ def change_keys(text: str) -> None:
 async def test_a_changed_key_works_and_is_in_the_footer() -> None:
     change_keys('"storage.sort" = "s"')
     async with PreparedApp().run_test(size=(100, 24)) as pilot:
-        assert "s sort" in (await pressed(pilot, "home"))[-1]
-        assert "sorted by mount" in (await pressed(pilot, "s"))[-2]
+        assert "s sort" in (await press(pilot, "home"))[-1]
+        assert "sorted by mount" in (await press(pilot, "s"))[-2]
 
 
 def test_the_io_path_is_a_tree_with_roles_and_link_rates() -> None:
@@ -352,7 +352,7 @@ async def test_a_mistake_in_keys_toml_is_reported(text: str, expected: str) -> N
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
         await pilot.app.workers.wait_for_complete()
         await pilot.pause()
-        assert expected in " ".join(" ".join(shown(pilot.app)[-3:]).split())
+        assert expected in " ".join(" ".join(screen_lines(pilot.app)[-3:]).split())
 
 
 @pytest.mark.parametrize("signs", ["●◆", "▁▂▃▄▅▆▇█", "✓✗?"])
@@ -387,19 +387,19 @@ SAFE_VM = Guest(pid=8, hypervisor="qemu", name="[red]x", disks=(replace(VM.disks
 async def test_a_virtual_machine_is_a_row_with_its_disks() -> None:
     found = replace(screens.INVENTORY, guests=(SAFE_VM, VM))
     async with PreparedApp(screens.PreparedMachine(found)).run_test(size=(100, 30)) as pilot:
-        row = next(line for line in shown(pilot.app) if "VM 104 web" in line)
+        row = next(line for line in screen_lines(pilot.app) if "VM 104 web" in line)
         assert row.startswith(" ✗ VM 104 web") and row.endswith("flushes ignored")
-        safe = next(line for line in shown(pilot.app) if "VM [red]x" in line)
+        safe = next(line for line in screen_lines(pilot.app) if "VM [red]x" in line)
         assert safe.endswith("virtual machine") and "✗" not in safe
-        await pressed(pilot, "slash", *"104", "enter")
-        flat = " ".join(" ".join(shown(pilot.app)).split())
+        await press(pilot, "slash", *"104", "enter")
+        flat = " ".join(" ".join(screen_lines(pilot.app)).split())
         assert "✗ VM 104: flushes of scsi0 are ignored" in flat and "/srv/queue: ext4" in flat
         assert "Proxmox, process 7" in flat and "Read from its arguments." in flat
-        await pressed(pilot, "enter")
-        assert any("This is a virtual machine" in line for line in shown(pilot.app))
+        await press(pilot, "enter")
+        assert any("This is a virtual machine" in line for line in screen_lines(pilot.app))
 
 
 async def test_hostile_guests_do_not_reach_the_terminal() -> None:
     found = everywhere(replace(screens.INVENTORY, filesystems=(), unused=(), guests=(VM,)))
     async with PreparedApp(screens.PreparedMachine(found)).run_test(size=(100, 30)) as pilot:
-        assert is_safe("\n".join(shown(pilot.app)))
+        assert is_safe("\n".join(screen_lines(pilot.app)))

@@ -12,7 +12,7 @@ from fstui.state import paths
 from fstui.tui.palette import EntryProvider
 from fstui.tui.styles import COLOURS, DEFAULT_THEME, Colours
 from tests.tui.conftest import PreparedApp
-from tests.tui.screen import shown
+from tests.tui.screen import screen_lines
 
 _SEEN_WITHOUT_GREEN = ((0.367, 0.861, -0.228), (0.280, 0.673, 0.047), (-0.012, 0.043, 0.969))
 _SEEN_WITHOUT_RED = ((0.152, 1.053, -0.205), (0.115, 0.786, 0.099), (-0.004, -0.048, 1.052))
@@ -110,4 +110,4 @@ async def test_an_unknown_theme_is_reported() -> None:
     async with app.run_test(size=(120, 24)) as pilot:
         await app.workers.wait_for_complete()
         await pilot.pause()
-        assert app.native_ansi_color and "no theme 'solarised'" in shown(app)[-2]
+        assert app.native_ansi_color and "no theme 'solarised'" in screen_lines(app)[-2]

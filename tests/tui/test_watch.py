@@ -23,7 +23,7 @@ from tests.factories.storage import on_loop
 from tests.factories.watched import SECOND
 from tests.trace.instances import is_there
 from tests.tui.conftest import PreparedApp
-from tests.tui.screen import pressed, shown
+from tests.tui.screen import press, screen_lines
 
 SENTENCE = "The program waits for the disk: sdb itself takes 38.0 ms of the 40.0 ms that mariadbd waits for a sync."
 
@@ -77,13 +77,13 @@ async def test_t_opens_the_watch_and_escape_shows_the_conclusion() -> None:
     seen = WatchedSecond(second=SECOND, sentence=SENTENCE)
     async with watching(WatchStarted(host=Host()), seen, seen) as pilot:
         assert isinstance(pilot.app.screen, WatchScreen)
-        lines = shown(pilot.app)
+        lines = screen_lines(pilot.app)
         assert lines[0].endswith("0:02")
         assert any(line.startswith("   mariadbd (50)") and line.endswith("logfile0") for line in lines)
         assert any(line.startswith("   sdb") and "38.0 ms" in line for line in lines)
         assert any("journal of dm-2: 24.0 commits/s" in line for line in lines)
         assert "The program waits for the disk" in " ".join(lines)
-        after = await pressed(pilot, "escape")
+        after = await press(pilot, "escape")
         assert isinstance(pilot.app.screen, StorageScreen)
         assert after[-2] == " In all: the disk is slow."
         assert "Enter run here" in after[-1], "the keys stay below a notice"
@@ -98,7 +98,7 @@ async def test_only_the_devices_of_the_filesystem_are_shown() -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         app.push_screen(WatchScreen(on_loop()))
         await pilot.pause()
-        lines = shown(app)
+        lines = screen_lines(app)
     devices = {line.split()[1] for line in lines if " MiB " in line}
     assert devices == {"loop0", "sda"}
     assert any("all programs · loop0 ─" in line for line in lines)
@@ -107,7 +107,7 @@ async def test_only_the_devices_of_the_filesystem_are_shown() -> None:
 
 async def test_no_waiting_program_is_reported() -> None:
     async with watching(WatchStarted(host=Host()), WatchedSecond(second=WatchCounts(elapsed_s=1.0))) as pilot:
-        assert any("no program waits for a sync" in line for line in shown(pilot.app))
+        assert any("no program waits for a sync" in line for line in screen_lines(pilot.app))
 
 
 async def test_without_a_trace_the_writers_are_shown() -> None:
@@ -115,7 +115,7 @@ async def test_without_a_trace_the_writers_are_shown() -> None:
     async with watching(
         refused, WatchedSecond(second=SECOND, sentence="fstui cannot see which program waits.")
     ) as pilot:
-        lines = shown(pilot.app)
+        lines = screen_lines(pilot.app)
         assert lines.count("   not traced by the kernel: only root may trace the kernel") == 1
         assert any(line.startswith("   rsyslogd (700)") for line in lines)
         assert not any("mariadbd" in line for line in lines)
@@ -125,7 +125,7 @@ async def test_a_replayed_run_cannot_be_watched() -> None:
     app = PreparedApp(ReplayMachine(screens.RUN, pace=0.0))
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.pause()
-        lines = await pressed(pilot, "t")
+        lines = await press(pilot, "t")
         assert lines[-2] == " This is the replay of a saved run: there is nothing to watch."
         await pilot.press("escape")
         assert isinstance(app.screen, StorageScreen)
@@ -139,12 +139,12 @@ async def test_a_simulated_disk_can_be_watched() -> None:
         await pilot.press("t")
         await pilot.pause()
         await seconds_seen(pilot, 2)
-        assert shown(app)[0].startswith(" fstui  SIMULATED  watch   /simulated/hdd-7200")
+        assert screen_lines(app)[0].startswith(" fstui  SIMULATED  watch   /simulated/hdd-7200")
         await pilot.press("escape")
         while not isinstance(app.screen, StorageScreen):
             await pilot.pause()
         await pilot.pause()
-        assert " The program waits for the disk: sda itself takes " in "".join(shown(app)[-3:])
+        assert " The program waits for the disk: sda itself takes " in "".join(screen_lines(app)[-3:])
 
 
 async def seconds_seen(pilot: Pilot[int], count: int) -> None:

@@ -25,7 +25,7 @@ from fstui.runs.stepping import StepRunner
 from fstui.state.workspace import HeldDirectory
 
 
-def measured(
+def measure_step(
     directory: Path, settings: Settings, hear: Callable[[Event], None] = lambda event: None, *, facts: bool = False
 ) -> Step:
     """Run a step with these settings on this host."""
@@ -37,7 +37,7 @@ DEADLINE_S = 60.0
 """A probe that is silent for this time fails the test instead of hanging it."""
 
 
-class Driven:
+class RunningProbe:
     """A running probe. The end of the block closes its stdin and checks that all its processes end without a traceback.
 
     All of them inherit stderr, so the end of stderr shows that they have ended. ``under``: the prefix of its command.

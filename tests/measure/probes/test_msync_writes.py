@@ -14,7 +14,7 @@ from fstui.model.steps import Step
 from fstui.runs import scenarios
 from tests.factories import steps
 from tests.factories.evidence import finding, verdict
-from tests.measure.probes.driving import measured
+from tests.measure.probes.driving import measure_step
 
 SCENARIO = """
 name = "mine"
@@ -27,7 +27,7 @@ probe = "msync_writes"
 
 
 def msync(directory: Path, **settings: object) -> Step:
-    return measured(directory, MsyncWrites(**{"seconds": 0.1, "file_bytes": 1 << 20, **settings}))  # type: ignore[arg-type]
+    return measure_step(directory, MsyncWrites(**{"seconds": 0.1, "file_bytes": 1 << 20, **settings}))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("offsets", ["random", "same"])

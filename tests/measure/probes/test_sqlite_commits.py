@@ -6,7 +6,7 @@ import pytest
 
 from fstui.measure.kinds.sqlite_commits import SqliteCommits
 from fstui.model.events import Event, StepStarted
-from tests.measure.probes.driving import measured
+from tests.measure.probes.driving import measure_step
 
 
 @pytest.mark.root
@@ -23,7 +23,7 @@ def test_database_stays_in_its_directory_if_that_is_replaced(tmp_path: Path, jou
             precious.chmod(0o500)
 
     settings = SqliteCommits(seconds=0.1, rows=100, journal_mode=journal)  # type: ignore[arg-type]
-    step = measured(run, settings, swap, facts=True)
+    step = measure_step(run, settings, swap, facts=True)
     assert (step.status, step.error) == ("finished", None)
     assert step.ops > 0
     assert [list(path.iterdir()) for path in (precious, tmp_path / "moved")] == [[], []]

@@ -56,11 +56,11 @@ def test_libeatmydata_shows_all_signs(tmp_path: Path) -> None:
     assert "libeatmydata" in preload["value"]
 
 
-@pytest.mark.parametrize("way", dropping.MORE)
+@pytest.mark.parametrize("way", dropping.NOT_DROPPING)
 def test_library_that_syncs_more_is_no_stub(tmp_path: Path, way: str) -> None:
     """It succeeds on a pipe like a stub, but leaves no page dirty, and its flushes are counted."""
     (tmp_path / "work").mkdir()
-    found = facts(tmp_path / "work", **dropping.preloaded(tmp_path, way))
+    found = facts(tmp_path / "work", **dropping.environment(tmp_path, way))
     skip_without_dirty_pages(found)
     assert found["pipe_fsync_fails"] is False
     assert list(stub_signs(msgspec.convert(found, Process))) == []
@@ -99,10 +99,10 @@ def test_dirty_pages_need_the_number_of_the_system_call(tmp_path: Path, monkeypa
     assert sync_path.facts(str(tmp_path))["left_dirty"] == {}
 
 
-@pytest.mark.parametrize("way", dropping.WAYS)
+@pytest.mark.parametrize("way", dropping.DROPPING)
 def test_stub_library_leaves_pages_dirty(tmp_path: Path, way: str) -> None:
     (tmp_path / "work").mkdir()
-    found = facts(tmp_path / "work", **dropping.preloaded(tmp_path, way))
+    found = facts(tmp_path / "work", **dropping.environment(tmp_path, way))
     skip_without_dirty_pages(found)
     assert any("dirty in memory" in line for line in stub_signs(msgspec.convert(found, Process)))
 

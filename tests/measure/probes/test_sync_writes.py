@@ -16,7 +16,7 @@ import pytest
 from fstui.measure.probes.files import MAX_POOL_BLOCKS, Blocks, offsets
 from fstui.measure.probes.writers import SEND_INTERVAL_NS
 from fstui.state.workspace import HeldDirectory
-from tests.measure.probes.driving import Driven
+from tests.measure.probes.driving import RunningProbe
 from tests.real import without_calls
 from tests.real.disks import unmount
 
@@ -43,7 +43,7 @@ def most(ops: int, block_bytes: int = 4096) -> dict[str, Any]:
      (("direct", "dsync"), "none")],
 )  # fmt: skip
 def test_every_way_to_sync_times_its_parts(tmp_path: Path, open_flags: tuple[str, ...], sync: str) -> None:
-    with Driven(tmp_path, open_flags=open_flags, sync=sync, **most(20)) as probe:
+    with RunningProbe(tmp_path, open_flags=open_flags, sync=sync, **most(20)) as probe:
         first = probe.until("ready", "error")
         if first.kind == "error" and first.fields["errno"] == errno.EINVAL and "direct" in open_flags:
             pytest.skip("no O_DIRECT here")
@@ -63,7 +63,7 @@ def test_every_way_to_sync_times_its_parts(tmp_path: Path, open_flags: tuple[str
 
 
 def test_file_is_filled_with_incompressible_data(tmp_path: Path) -> None:
-    with Driven(tmp_path, file_bytes=3_000_000) as probe:
+    with RunningProbe(tmp_path, file_bytes=3_000_000) as probe:
         progress = probe.until("preparing").fields
         probe.until("ready")
         content = probe.path.read_bytes()
@@ -74,7 +74,7 @@ def test_file_is_filled_with_incompressible_data(tmp_path: Path) -> None:
 
 
 def test_written_blocks_are_always_new(tmp_path: Path) -> None:
-    with Driven(tmp_path, offsets="same", sync="none", **most(1000)) as probe:
+    with RunningProbe(tmp_path, offsets="same", sync="none", **most(1000)) as probe:
         probe.until("ready")
         before = probe.path.read_bytes()
         probe.say("go")
@@ -128,7 +128,7 @@ def test_two_writers_use_different_offsets() -> None:
 
 
 def test_append_grows_an_empty_file_block_by_block(tmp_path: Path) -> None:
-    with Driven(tmp_path, offsets="append", prefill="none", **most(40)) as probe:
+    with RunningProbe(tmp_path, offsets="append", prefill="none", **most(40)) as probe:
         probe.until("ready")
         assert probe.path.stat().st_size == 0
         probe.say("go")
@@ -139,13 +139,13 @@ def test_append_grows_an_empty_file_block_by_block(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("prefill", "size"), [("fallocate", 1 << 20), ("none", 0)])
 def test_file_can_be_allocated_without_writing(tmp_path: Path, prefill: str, size: int) -> None:
-    with Driven(tmp_path, prefill=prefill) as probe:
+    with RunningProbe(tmp_path, prefill=prefill) as probe:
         probe.until("ready")
         assert probe.path.stat().st_size == size
 
 
 def test_paced_operations_never_begin_early(tmp_path: Path) -> None:
-    with Driven(tmp_path, seconds=0.1, ops_per_s=200.0) as probe:
+    with RunningProbe(tmp_path, seconds=0.1, ops_per_s=200.0) as probe:
         start_ns = probe.measure().fields["start_ns"]
     assert 1 <= probe.ops <= 21
     begins_ns = [begin_ns for samples in probe.samples for begin_ns in samples.begins_ns]
@@ -153,14 +153,14 @@ def test_paced_operations_never_begin_early(tmp_path: Path) -> None:
 
 
 def test_paced_operations_share_a_frame(tmp_path: Path) -> None:
-    with Driven(tmp_path, seconds=0.5, ops_per_s=5000.0, sync="none") as probe:
+    with RunningProbe(tmp_path, seconds=0.5, ops_per_s=5000.0, sync="none") as probe:
         done = probe.measure().fields
     sends = (done["end_ns"] - done["start_ns"]) // SEND_INTERVAL_NS + 1
     assert len(probe.samples) <= sends + probe.ops // MAX_POOL_BLOCKS
 
 
 def test_paced_operation_is_sent_before_the_next_one(tmp_path: Path) -> None:
-    with Driven(tmp_path, seconds=0.0, ops_per_s=0.1) as probe:
+    with RunningProbe(tmp_path, seconds=0.0, ops_per_s=0.1) as probe:
         probe.until("ready")
         probe.say("go")
         assert len(probe.until_samples().ends_ns) == 1
@@ -168,13 +168,13 @@ def test_paced_operation_is_sent_before_the_next_one(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("how", "least", "most"), [({"writers": 4}, 4, 24), ({"sync_every": 2}, 1, 21)])
 def test_rate_limit_is_for_all_operations(tmp_path: Path, how: dict[str, Any], least: int, most: int) -> None:
-    with Driven(tmp_path, seconds=0.2, ops_per_s=100.0, **how) as probe:
+    with RunningProbe(tmp_path, seconds=0.2, ops_per_s=100.0, **how) as probe:
         probe.measure()
     assert least <= probe.ops <= most
 
 
 def test_step_without_an_end_continues_until_stop(tmp_path: Path) -> None:
-    with Driven(tmp_path, seconds=0.0, ops_per_s=1000.0) as probe:
+    with RunningProbe(tmp_path, seconds=0.0, ops_per_s=1000.0) as probe:
         probe.until("ready")
         probe.say("go")
         probe.until_samples()
@@ -184,7 +184,7 @@ def test_step_without_an_end_continues_until_stop(tmp_path: Path) -> None:
 
 
 def test_operations_between_rare_syncs_have_an_empty_sync_part(tmp_path: Path) -> None:
-    with Driven(tmp_path, sync="fsync", sync_every=10, **most(600)) as probe:
+    with RunningProbe(tmp_path, sync="fsync", sync_every=10, **most(600)) as probe:
         probe.measure()
     lengths = [length for samples in probe.samples for length in samples.durations_ns(1)]
     assert len(lengths) == 600
@@ -192,7 +192,7 @@ def test_operations_between_rare_syncs_have_an_empty_sync_part(tmp_path: Path) -
 
 
 def test_several_writers_commit_in_parallel_processes(tmp_path: Path) -> None:
-    with Driven(tmp_path, writers=4, **most(400)) as probe:
+    with RunningProbe(tmp_path, writers=4, **most(400)) as probe:
         probe.until("ready")
         pids = probe.writers()
         assert len(set(pids)) == 4 and probe.process.pid not in pids
@@ -206,13 +206,13 @@ def test_several_writers_commit_in_parallel_processes(tmp_path: Path) -> None:
 
 
 def test_slow_step_continues_to_fifty_operations(tmp_path: Path) -> None:
-    with Driven(tmp_path, seconds=0.000_001, max_bytes_per_s=1 << 60) as probe:
+    with RunningProbe(tmp_path, seconds=0.000_001, max_bytes_per_s=1 << 60) as probe:
         probe.measure()
     assert probe.ops >= 50
 
 
 def test_file_stays_until_stdin_closes(tmp_path: Path) -> None:
-    with Driven(tmp_path) as probe:
+    with RunningProbe(tmp_path) as probe:
         probe.measure()
         assert probe.path.exists()
         assert probe.hang_up() == 0
@@ -220,7 +220,7 @@ def test_file_stays_until_stdin_closes(tmp_path: Path) -> None:
 
 
 def test_stop_while_preparing_removes_the_file(tmp_path: Path) -> None:
-    with Driven(tmp_path, file_bytes=8 << 30) as probe:
+    with RunningProbe(tmp_path, file_bytes=8 << 30) as probe:
         probe.until("preparing")
         probe.say("stop")
         probe.wait_for_all()
@@ -229,7 +229,7 @@ def test_stop_while_preparing_removes_the_file(tmp_path: Path) -> None:
 
 
 def test_stop_before_go_measures_nothing(tmp_path: Path) -> None:
-    with Driven(tmp_path) as probe:
+    with RunningProbe(tmp_path) as probe:
         probe.until("ready")
         probe.say("stop")
         probe.until("done")
@@ -237,7 +237,7 @@ def test_stop_before_go_measures_nothing(tmp_path: Path) -> None:
 
 
 def test_probe_ignores_ctrl_c(tmp_path: Path) -> None:
-    with Driven(tmp_path) as probe:
+    with RunningProbe(tmp_path) as probe:
         probe.until("ready")
         os.kill(probe.process.pid, signal.SIGINT)
         probe.say("go")
@@ -248,7 +248,7 @@ def test_probe_ignores_ctrl_c(tmp_path: Path) -> None:
 def test_closed_stdin_ends_all_and_removes_the_file(tmp_path: Path, moment: str) -> None:
     """As when its parent is killed."""
     file_bytes = 8 << 30 if moment == "preparing" else 1 << 20
-    with Driven(tmp_path, seconds=3600.0, max_bytes_per_s=1 << 40, writers=2, file_bytes=file_bytes) as probe:
+    with RunningProbe(tmp_path, seconds=3600.0, max_bytes_per_s=1 << 40, writers=2, file_bytes=file_bytes) as probe:
         if moment == "samples":
             probe.until("ready")
             probe.say("go")
@@ -260,7 +260,7 @@ def test_closed_stdin_ends_all_and_removes_the_file(tmp_path: Path, moment: str)
 
 @pytest.mark.parametrize("sync_every", [1, 3])
 def test_operations_before_an_error_are_kept(tmp_path: Path, sync_every: int) -> None:
-    with Driven(tmp_path, before_settings=small_files, offsets="append", sync_every=sync_every) as probe:
+    with RunningProbe(tmp_path, before_settings=small_files, offsets="append", sync_every=sync_every) as probe:
         done = probe.measure().fields
     (error,) = probe.errors
     assert (error["call"], error["errno"], error["writer"]) == ("pwrite", errno.EFBIG, 0)
@@ -275,7 +275,7 @@ def small_files(pid: int) -> None:
 
 
 def test_error_while_preparing_leaves_no_file(tmp_path: Path) -> None:
-    with Driven(tmp_path, before_settings=small_files, file_bytes=1 << 20) as probe:
+    with RunningProbe(tmp_path, before_settings=small_files, file_bytes=1 << 20) as probe:
         assert probe.until("error").fields["errno"] == errno.EFBIG
         assert probe.hang_up() == 0
     assert list(tmp_path.iterdir()) == []
@@ -284,7 +284,7 @@ def test_error_while_preparing_leaves_no_file(tmp_path: Path) -> None:
 def test_write_of_nothing_without_an_error_ends_the_step(tmp_path: Path) -> None:
     if os.uname().machine not in without_calls.NUMBERS:
         pytest.skip("the numbers of its system calls are not known")
-    with Driven(tmp_path, under=(sys.executable, without_calls.__file__, "pwrite64")) as probe:
+    with RunningProbe(tmp_path, under=(sys.executable, without_calls.__file__, "pwrite64")) as probe:
         said = probe.until("error", "ready").fields
     assert (said["call"], said["errno"]) == ("pwrite", None)
     assert said["message"] == "the kernel wrote only 0 of 1048576 bytes, and reported no error"
@@ -296,7 +296,7 @@ def test_write_of_nothing_without_an_error_ends_the_step(tmp_path: Path) -> None
 ])  # fmt: skip
 def test_short_write_is_no_operation(tmp_path: Path, how: dict[str, Any]) -> None:
     """Each write stores 512 of 4096 bytes, and the next one reports no error."""
-    with Driven(tmp_path, offsets="same", **most(20), **how) as probe:
+    with RunningProbe(tmp_path, offsets="same", **most(20), **how) as probe:
         probe.until("ready")
         (writer,) = probe.writers()
         resource.prlimit(writer, resource.RLIMIT_FSIZE, (512, 512))
@@ -308,7 +308,7 @@ def test_short_write_is_no_operation(tmp_path: Path, how: dict[str, Any]) -> Non
 
 def test_existing_file_is_neither_written_nor_removed(tmp_path: Path) -> None:
     (tmp_path / "data").write_text("precious")
-    with Driven(tmp_path) as probe:
+    with RunningProbe(tmp_path) as probe:
         assert probe.until("error").fields["errno"] == errno.EEXIST
     assert (tmp_path / "data").read_text() == "precious"
 
@@ -316,7 +316,7 @@ def test_existing_file_is_neither_written_nor_removed(tmp_path: Path) -> None:
 def test_symbolic_link_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").write_text("precious")
     (tmp_path / "data").symlink_to("elsewhere")
-    with Driven(tmp_path) as probe:
+    with RunningProbe(tmp_path) as probe:
         assert probe.until("error").fields["errno"] == errno.EEXIST
     assert (tmp_path / "elsewhere").read_text() == "precious"
     assert (tmp_path / "data").is_symlink()
@@ -331,7 +331,7 @@ def test_replaced_directory_is_not_written_to(tmp_path: Path, other: bool) -> No
     if other:
         (tmp_path / "precious").mkdir()
         run.symlink_to("precious")
-    with Driven(run, meant) as probe:
+    with RunningProbe(run, meant) as probe:
         error = probe.until("error").fields
     assert (error["call"], error["errno"]) == ("chdir", errno.ESTALE if other else errno.ENOENT)
     assert ("taken its place" if other else "it was moved or removed") in error["message"]
@@ -342,7 +342,7 @@ def test_replaced_directory_is_not_written_to(tmp_path: Path, other: bool) -> No
 def test_refusal_of_o_direct_is_reported(tmp_path: Path) -> None:
     subprocess.run(["mount", "-t", "ramfs", "ramfs", tmp_path], check=True)
     try:
-        with Driven(tmp_path, open_flags=("direct",)) as probe:
+        with RunningProbe(tmp_path, open_flags=("direct",)) as probe:
             error = probe.until("error").fields
             probe.wait_for_all()  # before stdin closes: the engine waits for their end
             assert list(tmp_path.iterdir()) == []
@@ -352,7 +352,7 @@ def test_refusal_of_o_direct_is_reported(tmp_path: Path) -> None:
 
 
 def test_facts_are_sent_first_and_leave_no_file(tmp_path: Path) -> None:
-    with Driven(tmp_path, facts=True) as probe:
+    with RunningProbe(tmp_path, facts=True) as probe:
         facts = probe.until("facts").fields
         probe.until("ready")
         assert [path.name for path in tmp_path.iterdir()] == ["data"]
@@ -360,7 +360,7 @@ def test_facts_are_sent_first_and_leave_no_file(tmp_path: Path) -> None:
 
 
 def test_step_ends_early_and_reports_time_without_cpu(tmp_path: Path) -> None:
-    with Driven(tmp_path, seconds=60.0, enough_ops=30, offsets="same") as probe:
+    with RunningProbe(tmp_path, seconds=60.0, enough_ops=30, offsets="same") as probe:
         probe.until("ready")
         probe.say("go")
         done = probe.until("done").fields

@@ -7,7 +7,7 @@ import pytest
 
 from fstui.measure.kinds.sysbench_fileio import SysbenchFileio, SysbenchFileioFigures
 from fstui.measure.probes.sysbench_fileio import parse_totals
-from tests.measure.probes.driving import measured
+from tests.measure.probes.driving import measure_step
 
 SAYS = """
 File operations:
@@ -44,7 +44,7 @@ needs_sysbench = pytest.mark.skipif(not shutil.which("sysbench"), reason="apt-ge
 
 @needs_sysbench
 def test_fileio_reports_its_rate_and_leaves_nothing(tmp_path: Path) -> None:
-    step = measured(tmp_path, SysbenchFileio(seconds=1))
+    step = measure_step(tmp_path, SysbenchFileio(seconds=1))
     assert (step.status, step.error) == ("finished", None)
     assert isinstance(step.figures, SysbenchFileioFigures)
     assert step.rate_per_s == pytest.approx(step.figures.writes_per_s, rel=0.01)
@@ -54,7 +54,7 @@ def test_fileio_reports_its_rate_and_leaves_nothing(tmp_path: Path) -> None:
 
 @needs_sysbench
 def test_refusal_of_sysbench_fails_the_step(tmp_path: Path) -> None:
-    step = measured(tmp_path, SysbenchFileio(seconds=1, fsync_every=-5))
+    step = measure_step(tmp_path, SysbenchFileio(seconds=1, fsync_every=-5))
     assert step.status == "failed"
     assert step.error is not None and step.error.call == "sysbench"
 

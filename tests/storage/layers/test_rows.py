@@ -1,7 +1,7 @@
 import pytest
 
 from tests.factories.box import Box
-from tests.factories.looking import look, only, trouble
+from tests.factories.looking import look, only_device, trouble
 
 
 def test_zram_and_brd_are_memory(box: Box) -> None:
@@ -26,7 +26,7 @@ def test_filesystem_in_memory(box: Box, fstype: str) -> None:
 def test_scsi_debug_is_memory(box: Box) -> None:
     home = "pseudo_0/adapter0/host2/target2:0:0/2:0:0:0"
     box.disk("sda", home, files={"device/vendor": "Linux   ", "device/model": "scsi_debug      "})
-    node = only(box)
+    node = only_device(box)
     assert node.medium and node.medium.class_ == "memory"
 
 

@@ -20,7 +20,7 @@ from fstui.storage.layers.devices.caches import (
 from fstui.storage.survey import survey
 from fstui.storage.tool_output import ToolOutput, ToolOutputs
 from tests.factories.box import Box
-from tests.factories.looking import only, read, target
+from tests.factories.looking import only_device, read, target
 
 
 def drive(medium: Medium | None = None, **readings: str) -> Node:
@@ -121,7 +121,7 @@ def test_nvme_cache_presence_and_state(box: Box) -> None:
         ID_CTRL: json.dumps({"vid": 5197, "vwc": 7}),
         FEATURE: "get-feature:0x06 (Volatile Write Cache), Current value:0x00000001\n",
     })  # fmt: skip
-    node = only(box, answers)
+    node = only_device(box, answers)
     assert read(node, "vwc") == ("present", ID_CTRL)
     assert read(node, "drive_cache") == ("on", FEATURE)
     assert node.reading("missing") is None
@@ -133,7 +133,7 @@ def test_nvme_without_cache_has_no_state(box: Box) -> None:
         ID_CTRL: ToolOutput(output='{"vwc": 0}'),
         FEATURE: ToolOutput(error="NVMe status: Invalid Field in Command(0x2002)"),
     }
-    node = only(box, answers)
+    node = only_device(box, answers)
     assert node.medium is not None
     assert (read(node, "vwc")[0], node.medium.write_cache, node.sync) == ("absent", "none", "unknown")
     assert node.reading("missing") is None
@@ -145,21 +145,21 @@ def test_nvme_without_cache_has_no_state(box: Box) -> None:
 ])  # fmt: skip
 def test_output_of_older_nvme_tools(box: Box, output: str, value: str) -> None:
     box.disk("nvme0n1", NVME)
-    assert read(only(box, answering(**{FEATURE: output})), "drive_cache")[0] == value
+    assert read(only_device(box, answering(**{FEATURE: output})), "drive_cache")[0] == value
 
 
 @pytest.mark.parametrize(("output", "value"), [(ON, "on"), (OFF, "off")])
 @pytest.mark.parametrize("where", ["pci0000:00/ata1/host0/target0:0:0/0:0:0:0", USB])
 def test_hdparm_cache_setting(box: Box, where: str, output: str, value: str) -> None:
     box.disk("sda", where)
-    assert read(only(box, answering(**{HDPARM: output})), "drive_cache") == (value, HDPARM)
+    assert read(only_device(box, answering(**{HDPARM: output})), "drive_cache") == (value, HDPARM)
 
 
 def test_smartctl_replaces_hdparm(box: Box) -> None:
     box.disk("sda", USB)
     smartctl = ToolOutput(output="Write cache is:   Enabled\n")
     outputs = {HDPARM: ToolOutput(error="hdparm is not installed"), SMARTCTL: smartctl}
-    assert read(only(box, outputs), "drive_cache") == ("on", SMARTCTL)
+    assert read(only_device(box, outputs), "drive_cache") == ("on", SMARTCTL)
 
 
 @pytest.mark.parametrize(("answers", "why", "path"), [
@@ -172,14 +172,14 @@ def test_smartctl_replaces_hdparm(box: Box) -> None:
 ])  # fmt: skip
 def test_missing_answer_has_a_reason(box: Box, answers: ToolOutputs, why: str, path: str) -> None:
     box.disk("sda", USB)
-    node = only(box, answers)
+    node = only_device(box, answers)
     assert read(node, "missing") == (f"the drive's report of its write cache: {why}", path)
     assert node.reading("drive_cache") is None
 
 
 def test_virtual_disk_is_not_asked(box: Box) -> None:
     box.disk("vda", "pci0000:00/virtio1")
-    assert only(box).reading("missing") is None
+    assert only_device(box).reading("missing") is None
 
 
 def test_answers_do_not_change_the_identity(box: Box) -> None:

@@ -2,7 +2,7 @@ import pytest
 
 from fstui.storage.survey import survey
 from tests.factories.box import Box, vpd_page_b1
-from tests.factories.looking import edges, look, only, only_medium, read, target, trouble
+from tests.factories.looking import edges, look, only_device, only_medium, read, target, trouble
 
 SAS = "pci0000:00/0000:03:00.0/host2/port-2:0/end_device-2:0/target2:0:0/2:0:0:0"
 
@@ -59,7 +59,7 @@ def test_vpd_page_b1_rotation_rate(box: Box, rate: int, class_: str) -> None:
         "device/model": "ST9300653SS     ",
     }
     box.disk("sda", SAS, rotational=1, files=files)
-    node, medium = only(box), only_medium(box)
+    node, medium = only_device(box), only_medium(box)
     assert (medium.class_, medium.rpm) == (class_, rate)
     assert (node.link, node.model) == ("sas", "SEAGATE ST9300653SS")
     reading = node.reading("rpm")
@@ -72,7 +72,7 @@ def test_vpd_page_b1_form_factor(box: Box, byte: int, told: list[str]) -> None:
     """The upper half of that byte is about writes after erasure."""
     page = vpd_page_b1(7200)
     box.disk("sda", SAS, files={"device/vpd_pgb1": page[:7] + bytes([byte]) + page[8:]})
-    node = only(box)
+    node = only_device(box)
     assert [each.value for each in node.readings if each.what == "form_factor"] == told
 
 
@@ -104,7 +104,7 @@ def test_udev_rate_and_cache_of_a_sata_disk(box: Box) -> None:
         f"/run/udev/data/b{box.number_of['sda']}",
         "S:disk/by-id/x\nE:ID_ATA_ROTATION_RATE_RPM=7200\nE:ID_ATA_WRITE_CACHE_ENABLED=1\nE:ID_MODEL=ST1000_DM",
     )
-    node, medium = only(box), only_medium(box)
+    node, medium = only_device(box), only_medium(box)
     assert (medium.class_, medium.rpm, medium.write_cache) == ("hdd-7200", 7200, "volatile")
     assert node.model == "ST1000 DM"
     assert node.sync == "stops"
@@ -121,7 +121,7 @@ def test_driver_overrides_udev(box: Box, cache_type: str | None, udev: str | Non
         box.write(f"{path}/device/scsi_disk/0:0:0:0/cache_type", cache_type)
     if udev is not None:
         box.write(f"/run/udev/data/b{box.number_of['sda']}", f"E:ID_ATA_WRITE_CACHE_ENABLED={udev}")
-    node, medium = only(box), only_medium(box)
+    node, medium = only_device(box), only_medium(box)
     assert node.sync == sync
     assert medium.write_cache == ("volatile" if sync == "stops" else "none")
 
@@ -139,18 +139,18 @@ def test_shingled_disk_is_zoned(box: Box) -> None:
 def test_virtio_flush_feature(box: Box, bits: str, flush: str, wce: str) -> None:
     """Bits 9 and 11 of virtio-blk; bit 10 is the topology."""
     box.disk("vda", "pci0000:00/virtio1", files={"device/features": bits + "0" * 51})
-    node = only(box)
+    node = only_device(box)
     path = "/sys/block/vda/device/features"
     assert (read(node, "F_FLUSH"), read(node, "CONFIG_WCE")) == ((flush, path), (wce, path))
 
 
 def test_virtio_disk_without_flush_has_a_reason(box: Box) -> None:
     box.disk("vda", "pci0000:00/virtio1", write_cache="write through", files={"device/features": "0" * 64})
-    node = only(box)
+    node = only_device(box)
     assert (node.sync, "offers no flush" in node.reason) == ("unknown", True)
 
 
 @pytest.mark.parametrize("bits", ["", "0101", "not bits at all", "2" * 64])
 def test_invalid_virtio_features_are_ignored(box: Box, bits: str) -> None:
     box.disk("vda", "pci0000:00/virtio1", files={"device/features": bits})
-    assert only(box).reading("F_FLUSH") is None
+    assert only_device(box).reading("F_FLUSH") is None

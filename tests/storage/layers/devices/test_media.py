@@ -7,7 +7,7 @@ from fstui.storage.layers.devices import media, models
 from fstui.storage.layers.devices.models import Model
 from fstui.storage.survey import survey
 from tests.factories.box import Box, vpd_page_b1
-from tests.factories.looking import only, only_medium
+from tests.factories.looking import only_device, only_medium
 
 VIRTIO = "pci0000:00/0000:00:02.0/virtio1"
 SATA = "pci0000:00/0000:00:1f.2/ata1/host0/target0:0:0/0:0:0:0"
@@ -27,7 +27,7 @@ def test_rotational_flag_of_virtual_disk_is_ignored(box: Box, rotational: int) -
         rotational=rotational,
         files={"cache_type": "write back", "device/features": "0010001001" + "0" * 54},
     )
-    node, medium = only(box), only_medium(box)
+    node, medium = only_device(box), only_medium(box)
     assert (node.link, medium.class_, medium.write_cache) == ("virtio", "unknown", "volatile")
     assert ("rotational=1 on any host" in medium.reason) is (rotational == 1)
     assert node.reading("features") is not None
@@ -57,7 +57,7 @@ def test_stated_rate_of_virtual_disk_counts(box: Box) -> None:
 ])  # fmt: skip
 def test_cloud_models_distinguish_network_and_local(box: Box, model: str, class_: str, ephemeral: bool | None) -> None:
     box.disk("nvme0n1", NVME, write_cache="write through", files={"device/model": f"{model:40}"})
-    node, medium = only(box), only_medium(box)
+    node, medium = only_device(box), only_medium(box)
     assert (medium.class_, medium.ephemeral, node.link) == (class_, ephemeral, "nvme")
 
 
@@ -66,7 +66,7 @@ def test_memory_card_is_no_ssd(box: Box, card: str | None, words: str) -> None:
     """A card reports nothing about a power loss, and published rates of SSDs do not apply to it."""
     files: dict[str, str | bytes] = {"device/type": card} if card else {}
     box.disk("mmcblk0", "platform/fe340000.mmc/mmc_host/mmc0/mmc0:aaaa", files=files)
-    node, medium = only(box), only_medium(box)
+    node, medium = only_device(box), only_medium(box)
     assert (node.link, medium.class_, medium.write_cache, node.counted) == ("mmc", "unknown", "volatile", True)
     assert words in medium.reason
 
@@ -77,7 +77,7 @@ def test_memory_card_is_no_ssd(box: Box, card: str | None, words: str) -> None:
 )
 def test_unknown_device_that_does_not_rotate_is_no_ssd(box: Box, name: str, home: str, link: str | None) -> None:
     box.device(name, home, request_based=True, rotational=0)
-    node, medium = only(box), only_medium(box)
+    node, medium = only_device(box), only_medium(box)
     assert (node.link, medium.class_) == (link, "unknown")
 
 

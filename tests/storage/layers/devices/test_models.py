@@ -4,7 +4,7 @@ import pytest
 
 from fstui.storage.layers.devices import models
 from tests.factories.box import Box
-from tests.factories.looking import only, only_medium, read
+from tests.factories.looking import only_device, only_medium, read
 
 
 @pytest.mark.parametrize("row", models.table().model, ids=lambda row: row.pattern)
@@ -82,7 +82,7 @@ def test_protected_cache_is_not_volatile(box: Box) -> None:
 def test_consumer_drive_reports_its_cache(box: Box) -> None:
     box.disk("sda", files={"device/model": "Samsung SSD 860"})
     assert only_medium(box).write_cache == "volatile"
-    value, path = read(only(box), "grade")
+    value, path = read(only_device(box), "grade")
     assert (value, path.startswith("model table: ")) == ("consumer", True)
 
 
