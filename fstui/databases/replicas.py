@@ -37,8 +37,8 @@ class Replication(NamedTuple):
     replica_word: str
     """The server's words for primary and replica, in variables and statements."""
     common_options: tuple[str, ...]
-    primary_semi: tuple[str, ...]
-    replica_semi: tuple[str, ...]
+    primary_semi_sync: tuple[str, ...]
+    replica_semi_sync: tuple[str, ...]
     """The options of each server for semi-synchronous replication."""
     set_source: str
     """The statement that tells the replica where the primary is."""
@@ -46,7 +46,7 @@ class Replication(NamedTuple):
     """The query whose result is 1 once the replica has applied all that it received."""
     primary_gtid_query: str
     replica_gtid_query: str
-    account_method: str = ""
+    authentication_clause: str = ""
     min_version: tuple[int, ...] = ()
 
     def semi_sync_variable(self, name: str) -> str:
@@ -58,8 +58,10 @@ _KINDS = {
         primary_word="master",
         replica_word="slave",
         common_options=("--innodb-log-file-size=16M", "--log-slave-updates=ON"),
-        primary_semi=("--rpl-semi-sync-master-wait-point=AFTER_SYNC", f"--rpl-semi-sync-master-timeout={_TIMEOUT_MS}"),
-        replica_semi=("--rpl-semi-sync-slave-enabled=ON",),
+        primary_semi_sync=(
+            "--rpl-semi-sync-master-wait-point=AFTER_SYNC", f"--rpl-semi-sync-master-timeout={_TIMEOUT_MS}",
+        ),
+        replica_semi_sync=("--rpl-semi-sync-slave-enabled=ON",),
         set_source=f"CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={PORT}, MASTER_USER='replica', "
         "MASTER_USE_GTID=slave_pos",
         applied_query="SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE STATE LIKE '%has read all relay log%'",
@@ -73,15 +75,15 @@ _KINDS = {
             "--gtid-mode=ON", "--enforce-gtid-consistency=ON", "--replica-parallel-workers=1",
             "--innodb-redo-log-capacity=32M", "--mysqlx=OFF",
         ),
-        primary_semi=("--plugin-load-add=semisync_source.so", f"--rpl-semi-sync-source-timeout={_TIMEOUT_MS}"),
-        replica_semi=("--plugin-load-add=semisync_replica.so", "--rpl-semi-sync-replica-enabled=ON"),
+        primary_semi_sync=("--plugin-load-add=semisync_source.so", f"--rpl-semi-sync-source-timeout={_TIMEOUT_MS}"),
+        replica_semi_sync=("--plugin-load-add=semisync_replica.so", "--rpl-semi-sync-replica-enabled=ON"),
         set_source=f"CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT={PORT}, SOURCE_USER='replica', "
         "SOURCE_AUTO_POSITION=1, GET_SOURCE_PUBLIC_KEY=1",
         applied_query="SELECT GTID_SUBSET(RECEIVED_TRANSACTION_SET, @@gtid_executed) "
         "FROM performance_schema.replication_connection_status",
         primary_gtid_query="SELECT @@gtid_executed",
         replica_gtid_query="SELECT @@gtid_executed",
-        account_method="WITH caching_sha2_password ",
+        authentication_clause="WITH caching_sha2_password ",
         min_version=(8, 0, 26),
     ),
 }  # fmt: skip
@@ -97,7 +99,7 @@ async def probe_settings(settings: ReplicaCut) -> dict[str, Any]:
     is_semi_sync = settings.replication == "semi-synchronous"
     of_replica = _VARIABLES[settings.effective_replica_durability] | {"sync_relay_log": str(settings.sync_relay_log)}
     expected = {"primary": _VARIABLES[settings.durability], "replica": of_replica}
-    semi_sync_options = {"primary": kind.primary_semi, "replica": kind.replica_semi}
+    semi_sync_options = {"primary": kind.primary_semi_sync, "replica": kind.replica_semi_sync}
     argv = {role: _argv(program, kind, role, values) for role, values in expected.items()}
     return {
         "sysbench": sysbench,
@@ -108,12 +110,12 @@ async def probe_settings(settings: ReplicaCut) -> dict[str, Any]:
         "prepare": MySQL().preparation(program, "{data}"),
         "argv": {
             **{role: [*words, *(semi_sync_options[role] if is_semi_sync else ())] for role, words in argv.items()},
-            **{f"{role} again": words for role, words in argv.items()},
+            **{f"restart_{role}": words for role, words in argv.items()},
         },
         "database": DATABASE,
         "set_up_primary": [
             # no password, because only the two servers can connect
-            f"CREATE USER 'replica'@'127.0.0.1' IDENTIFIED {kind.account_method}BY ''",
+            f"CREATE USER 'replica'@'127.0.0.1' IDENTIFIED {kind.authentication_clause}BY ''",
             "GRANT REPLICATION SLAVE ON *.* TO 'replica'@'127.0.0.1'",
             f"CREATE DATABASE {DATABASE}",
             f"CREATE TABLE {DATABASE}.commits (client INT, number INT, PRIMARY KEY (client, number)) ENGINE=InnoDB",

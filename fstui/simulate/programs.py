@@ -124,7 +124,7 @@ class SyncWritesProgram(SimulatedProgram):
         return ops >= self._min_ops or elapsed_ns >= length_ns + MAX_EXTRA_NS
 
     def _run_operation(self, now_ns: float, writer: int, part_ends_ns: list[int]) -> float:
-        settings, filesystem = self.settings, self.host.filesystem
+        settings, file = self.settings, self.host.file
         self._ops[writer] += 1
         self._stamp += 1
         offset = self._offset(self._ops[writer] - 1)
@@ -134,11 +134,11 @@ class SyncWritesProgram(SimulatedProgram):
         write = FileWrite(offset, settings.block_bytes, self._stamp, allocates)
         data_only = "sync" not in settings.open_flags
         if "direct" in settings.open_flags:
-            now_ns = filesystem.write_direct(now_ns, write, durable=self._syncs_by_flag, data_only=data_only)
+            now_ns = file.write_direct(now_ns, write, durable=self._syncs_by_flag, data_only=data_only)
         else:
-            now_ns = filesystem.write(now_ns, write)
+            now_ns = file.write(now_ns, write)
             if self._syncs_by_flag:
-                now_ns = filesystem.sync(now_ns, data_only=data_only)
+                now_ns = file.sync(now_ns, data_only=data_only)
         part_ends_ns.append(int(now_ns))
         is_durable = self._syncs_by_flag
         if settings.sync != "none":
@@ -152,11 +152,11 @@ class SyncWritesProgram(SimulatedProgram):
 
     def _sync(self, now_ns: float, *, data_only: bool) -> float:
         try:
-            return self.host.filesystem.sync(now_ns, data_only=data_only)
+            return self.host.file.sync(now_ns, data_only=data_only)
         except SyncError as error:
             if not self.host.parameters.host.retries_sync:
                 raise
-            return self.host.filesystem.sync(error.time_ns, data_only=data_only)
+            return self.host.file.sync(error.time_ns, data_only=data_only)
 
     def _offset(self, op_number: int) -> int:
         block_number = op_number % self._block_count
@@ -221,7 +221,7 @@ class SqliteProgram(SimulatedProgram):
     def _append_to_log(self, now_ns: float, offset: int) -> float:
         """Append to the log. The log grows until the first checkpoint, and is then overwritten from its beginning."""
         now_ns = self._write(now_ns, offset, allocates=self._commits <= CHECKPOINT_COMMITS)
-        return self.host.filesystem.sync(now_ns, data_only=True) if self.settings.durable else now_ns
+        return self.host.file.sync(now_ns, data_only=True) if self.settings.durable else now_ns
 
     def _rewrite_page(self, now_ns: float, offset: int) -> float:
         """Write the rollback journal and the page. EXTRA also syncs the directory, so the journal stays deleted."""
@@ -229,7 +229,7 @@ class SqliteProgram(SimulatedProgram):
         now_ns = self._sync(self._write(now_ns, offset))
         if self.settings.synchronous == "EXTRA":
             directory = FileWrite(DIRECTORY_OFFSET, PAGE, self._commits, allocates=True)
-            now_ns = self._sync(self.host.filesystem.write(now_ns, directory))
+            now_ns = self._sync(self.host.file.write(now_ns, directory))
         return now_ns
 
     def _checkpoint(self, now_ns: float) -> float:
@@ -239,11 +239,11 @@ class SqliteProgram(SimulatedProgram):
         return self._sync(now_ns)
 
     def _sync(self, now_ns: float) -> float:
-        return now_ns if self.settings.synchronous == "OFF" else self.host.filesystem.sync(now_ns, data_only=False)
+        return now_ns if self.settings.synchronous == "OFF" else self.host.file.sync(now_ns, data_only=False)
 
     def _write(self, now_ns: float, offset: int, *, allocates: bool = False) -> float:
         self._written_bytes += PAGE
-        return self.host.filesystem.write(now_ns, FileWrite(offset, PAGE, self._commits, allocates))
+        return self.host.file.write(now_ns, FileWrite(offset, PAGE, self._commits, allocates))
 
 
 class DirtyFlushProgram(SimulatedProgram):
@@ -278,15 +278,15 @@ class DirtyFlushProgram(SimulatedProgram):
             self.figures = {**self._growths(), "written_bytes": self._written_bytes}
 
     def _measure_flush(self, pattern: str, amount: int) -> Operations:
-        filesystem, block_bytes = self.host.filesystem, _BLOCK_BYTES_BY_PATTERN[pattern]
-        now_ns = start_ns = filesystem.sync(self.ended_ns, data_only=True)
+        file, block_bytes = self.host.file, _BLOCK_BYTES_BY_PATTERN[pattern]
+        now_ns = start_ns = file.sync(self.ended_ns, data_only=True)
         offsets = list(range(0, self.settings.file_bytes - block_bytes + 1, block_bytes))
         if pattern == "scattered":
             self._rng.shuffle(offsets)
         for offset in offsets[: amount // block_bytes]:
-            now_ns = filesystem.write_direct(now_ns, FileWrite(offset, block_bytes, 1), durable=False)
+            now_ns = file.write_direct(now_ns, FileWrite(offset, block_bytes, 1), durable=False)
         before = self.host.counters()
-        end_ns = filesystem.sync(now_ns, data_only=True)
+        end_ns = file.sync(now_ns, data_only=True)
         self._sync_ns[pattern, amount].append(end_ns - now_ns)
         for delta in difference(before, self.host.counters()):
             if delta.flushes:

@@ -21,14 +21,14 @@ class SimulatedHost:
         self.disk = Disk(parameters.disk, parameters.seed)
         self.log = Disk(parameters.log, parameters.seed + 1) if parameters.log else None
         self.cache_device = Disk(parameters.cache_device, parameters.seed + 2) if parameters.cache_device else None
-        self.filesystem = self._new_file()
+        self.file = self._new_file()
         self._acknowledgements: dict[int, tuple[float, int]] = {}
         """The newest acknowledgement by offset: its time, and the stamp of the write."""
         self.ack_count = 0
 
     def begin_step(self) -> None:
         """Start with a new file. The disks keep their state."""
-        self.filesystem = self._new_file()
+        self.file = self._new_file()
         self._acknowledgements.clear()
         self.ack_count = 0
 
@@ -37,7 +37,7 @@ class SimulatedHost:
         for disk, disk_parameters in zip((self.disk, self.log, self.cache_device), parameters.disks, strict=True):
             if disk is not None and disk_parameters is not None:
                 disk.change(disk_parameters)
-        self.filesystem.change(parameters)
+        self.file.change(parameters)
 
     def acknowledge(self, time_ns: float, offset: int, stamp: int) -> None:
         self._acknowledgements[offset] = (time_ns, stamp)

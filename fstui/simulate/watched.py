@@ -35,7 +35,7 @@ class WatchedHost:
     def run_until(self, now_ns: float) -> float:
         """Run the program until ``now_ns``. Return ``now_ns``, or the end of the last commit if that is later."""
         for operations in self._program.run_until(now_ns):
-            if not self._host.filesystem.syncs_stubbed:  # a stubbed sync does not reach the kernel
+            if not self._host.file.syncs_stubbed:  # a stubbed sync does not reach the kernel
                 ends_ns = operations.part_ends_ns
                 syncs = [end - begin for begin, end in zip(ends_ns[::2], ends_ns[1::2], strict=True)]
                 self._second.syncs.add(syncs)

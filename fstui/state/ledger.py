@@ -183,10 +183,10 @@ def live_run_ids() -> frozenset[str]:
 
 
 def entries_of_other_hosts() -> list[LedgerEntry]:
-    return [entry for entry in entries() if not _is_of_this_host(entry) and not is_of_this_boot(entry)]
+    return [entry for entry in entries() if not _is_of_this_host(entry) and not was_written_since_boot(entry)]
 
 
-def is_of_this_boot(entry: LedgerEntry) -> bool:
+def was_written_since_boot(entry: LedgerEntry) -> bool:
     """Return whether the entry was written since the last boot of this host, so that device numbers are still valid."""
     return bool(entry.boot) and entry.boot == proc.boot_id()
 
@@ -210,7 +210,7 @@ def _is_of_this_host(entry: LedgerEntry) -> bool:
 
 def _is_owner_alive(entry: LedgerEntry) -> bool | None:
     """Return whether the owner of the entry is running, or None if fstui cannot find out."""
-    if not is_of_this_boot(entry):
+    if not was_written_since_boot(entry):
         return False if _is_of_this_host(entry) else None
     if entry.pid_namespace != _namespace("pid"):  # the owner is in a container, or on the host of this container
         return False if _is_empty(entry.pid_namespace) else None

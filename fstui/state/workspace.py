@@ -279,4 +279,4 @@ def _is_hidden(entry: ledger.LedgerEntry, fsid: int) -> bool:
         return False
     if entry.fsid and fsid and mount.fstype in _FSID_FROM_UUID:
         return entry.fsid != fsid
-    return bool(entry.device and mount.device != entry.device and ledger.is_of_this_boot(entry))
+    return bool(entry.device and mount.device != entry.device and ledger.was_written_since_boot(entry))

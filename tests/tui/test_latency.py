@@ -30,14 +30,14 @@ def drawn(view: LatencyView, width: int = 80, height: int = 7) -> list[str]:
 
 def field(line: str) -> str:
     """Return the map of a line of 80 columns, without labels."""
-    return line[latency.LABEL_WIDTH : 80 - latency.LADDER_WIDTH]
+    return line[latency.LABEL_WIDTH : 80 - latency.MARKS_WIDTH]
 
 
 @pytest.mark.parametrize("length_s", [0.5, 1.0, 2.0, 10.0])
 @pytest.mark.parametrize("width", [50, 80, 117, 200])
 def test_rounded_times_leave_no_gaps(length_s: float, width: int) -> None:
     view = LatencyView(seconds(length_s, (MS, 9)), elapsed_s=length_s, length_s=length_s)
-    ends = width - (latency.LADDER_WIDTH if width >= latency.MIN_LADDER_WIDTH else 0)
+    ends = width - (latency.MARKS_WIDTH if width >= latency.MIN_WIDTH_WITH_MARKS else 0)
     (line,) = (line[latency.LABEL_WIDTH : ends] for line in drawn(view, width) if any("⠀" < c <= "⣿" for c in line))
     assert " " not in line and len(line) == ends - latency.LABEL_WIDTH
 
@@ -85,7 +85,7 @@ def test_stalls_and_impossible_latencies_have_own_colours() -> None:
 def test_percentiles_and_references_are_at_the_right() -> None:
     marks = (Mark("last", 1.5 * MS), Mark("usual", 12 * MS), Mark("idle", 3 * MS))
     lines = drawn(LatencyView(seconds(1.0, (MS, 99), (19 * MS, 1)), latency=LATENCY, marks=marks), height=21)
-    beside = [line[80 - latency.LADDER_WIDTH :].split() for line in lines if len(line) > 80 - latency.LADDER_WIDTH + 1]
+    beside = [line[80 - latency.MARKS_WIDTH :].split() for line in lines if len(line) > 80 - latency.MARKS_WIDTH + 1]
     names = [words[0].strip("◂·╌") or words[1] for words in beside if words]
     assert names == ["max", "usual", "p99", "idle", "p90", "last", "p50"]
 
@@ -93,7 +93,7 @@ def test_percentiles_and_references_are_at_the_right() -> None:
 def test_each_percentile_has_its_own_time() -> None:
     close = replace(LATENCY, p90=1.02 * MS, p99=1.3 * MS, max=1.5 * MS)
     lines = drawn(LatencyView(seconds(1.0, (MS, 99), (19 * MS, 1)), latency=close), height=8)
-    labels = [line[80 - latency.LADDER_WIDTH :].split() for line in lines if "◂" in line]
+    labels = [line[80 - latency.MARKS_WIDTH :].split() for line in lines if "◂" in line]
     assert labels == [["◂max", "1.5", "ms"], ["◂p99", "1.3", "ms"], ["◂p50–p90", "1.0", "ms"]]
 
 

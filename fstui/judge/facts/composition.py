@@ -75,7 +75,7 @@ class Composition:
             for edge in self.active_edges(node or self._filesystem, "flushes")
         )
 
-    def holding_layers(self) -> tuple[Node, ...]:
+    def data_layers(self) -> tuple[Node, ...]:
         """Return the lowest layers that may hold the only copy of a byte. Excludes spares and read caches."""
 
         def layers_with_bytes(node: Node) -> list[Node]:
@@ -248,7 +248,7 @@ def _written_range(composition: Composition, step: Step | Snapshot) -> Range | N
     arrived_range = _if_known(composition.arrived_range("bytes"))
     if arrived_range is not None:
         return arrived_range
-    all_counters = (flush_counters(node, step) for node in composition.holding_layers())
+    all_counters = (flush_counters(node, step) for node in composition.data_layers())
     amounts = [counters.written_bytes if counters else None for counters in all_counters]
     total = sum(amount for amount in amounts if amount is not None)
     return None if None in amounts or not amounts else Range(total, total)

@@ -73,7 +73,7 @@ class ReplicatedServer:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(f"{self.data}/{SOCKET}")  # left by the server that was killed
         with self.time_limit():
-            argv = self.settings["argv"][f"{self.role} again" if is_restart else self.role]
+            argv = self.settings["argv"][f"restart_{self.role}" if is_restart else self.role]
             self.server_process.start(argv, lambda: self.server_process.accepts_connections(SOCKET))
 
     @property

@@ -181,7 +181,7 @@ def current() -> Lab:
 
 def is_complete(entry: LedgerEntry) -> bool:
     """Return whether the laboratory can be used: it was created since the last boot, completely, and not deleted."""
-    lab = _read() if entry.kind == "lab" and ledger.is_of_this_boot(entry) else None
+    lab = _read() if entry.kind == "lab" and ledger.was_written_since_boot(entry) else None
     if lab is None or lab.run != entry.run or not lab.complete:
         return False
     # 'rm -rf' fails at the mount points and deletes the rest

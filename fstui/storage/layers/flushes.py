@@ -125,7 +125,7 @@ class InPlace(LayerKind, frozen=True, kw_only=True):
             return ExpectedFlushes(ONE, NOTHING if claims_fua else Range(0, 1))
         return ONE_FLUSH
 
-    def caller_sends_flushes(self, node: Node, sync: Sync) -> bool:
+    def syncing_thread_sends_flushes(self, node: Node, sync: Sync) -> bool:
         """Return whether the thread that syncs sends the flushes. It does if no metadata waits for the journal
         (ext4_sync_file with a committed transaction, xfs_file_fsync without a log force). Measured: this thread sent
         all of 10 147 flushes while other processes committed all the time."""

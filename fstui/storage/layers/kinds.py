@@ -197,7 +197,7 @@ class LayerKind(Base, frozen=True, kw_only=True):
         """Return the flushes that a filesystem of this kind sends for each sync if barriers are on; None if unknown."""
         return None
 
-    def caller_sends_flushes(self, node: Node, sync: Sync) -> bool:
+    def syncing_thread_sends_flushes(self, node: Node, sync: Sync) -> bool:
         """Return whether the thread that syncs sends all flushes of the sync itself, without a journal thread."""
         return False
 

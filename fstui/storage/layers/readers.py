@@ -99,7 +99,7 @@ class FilesystemReader(Reader):
     """Reads filesystems of one kind. The base class reads filesystems on one block device, from the mount alone."""
 
     def read(self, mount: Mount) -> LayerDescription:
-        description = self.read_below(mount)
+        description = self.read_layers_below(mount)
         device = description.below[0] if description.below else ""
         # for a bind mount or a subvolume, a directory of the filesystem other than /
         root = (Reading(what="root", value=mount.root, path=MOUNTINFO),) if mount.root != "/" else ()
@@ -123,7 +123,7 @@ class FilesystemReader(Reader):
             return ()
         return (Reading(what="device", value="gone", path=f"/sys/dev/block/{mount.device}"),)
 
-    def read_below(self, mount: Mount) -> LayerDescription:
+    def read_layers_below(self, mount: Mount) -> LayerDescription:
         """Return the layers below, and readings of the mount options that name them."""
         if self.layer_kind.in_memory:
             memory = self.layer_kind.node(f"memory:{mount.fstype}", "memory", layer="memory")

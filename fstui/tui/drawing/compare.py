@@ -86,7 +86,7 @@ def _views(comparison: Comparison) -> Iterator[tuple[str, latency.LatencyView]]:
 
 def _maps(views: Sequence[tuple[str, latency.LatencyView]], width: int, height: int) -> list[Text]:
     """Draw as many maps side by side as fit, and the others below them."""
-    maps_per_row = min(max(width // latency.MIN_LADDER_WIDTH, 1), len(views))
+    maps_per_row = min(max(width // latency.MIN_WIDTH_WITH_MARKS, 1), len(views))
     rows = [views[start : start + maps_per_row] for start in range(0, len(views), maps_per_row)]
     lines = max(height // len(rows), _MIN_MAP_LINES)
     return [part for row in rows for part in latency.heat_maps(row, width, lines, frame=width >= MIN_FRAME_WIDTH)]

@@ -20,9 +20,9 @@ from fstui.tui.drawing.charts import axis_labels, braille_cell, round_up
 from fstui.tui.styles import AREA, BAD, FAINT, TIME, WARNING, shades
 
 LABEL_WIDTH = 9
-LADDER_WIDTH = 20
+MARKS_WIDTH = 20
 """Width of the percentiles and reference values to the right of the map."""
-MIN_LADDER_WIDTH = 54
+MIN_WIDTH_WITH_MARKS = 54
 COLUMN_S = 1.0
 """Seconds per column of a step that runs until it is stopped."""
 _DOTS = ((0x40, 0x04, 0x02, 0x01), (0x80, 0x20, 0x10, 0x08))
@@ -81,15 +81,15 @@ def heat_map(view: LatencyView, width: int, height: int, axis: LogScale | None =
     its share of the operations in its column (see ``LEGEND``). Red is a stall, yellow is faster than the device can be.
     A step of known length fills the map from left to right. A step without a length scrolls by whole columns.
     """
-    ladder_width = LADDER_WIDTH if width >= MIN_LADDER_WIDTH else 0
-    cells, rows = max(width - LABEL_WIDTH - ladder_width, 4), max(height - 1, 1)
+    marks_width = MARKS_WIDTH if width >= MIN_WIDTH_WITH_MARKS else 0
+    cells, rows = max(width - LABEL_WIDTH - marks_width, 4), max(height - 1, 1)
     stalled_ns = view.stall.elapsed_s * 1e9 if view.stall else 0.0
     axis = axis or latency_map.axis(view.timeline, view.marks, stalled_ns)
     window = _window(view, cells)
     drawn = _cells(view, axis, window, rows)
-    labels, ladder = _labels(axis, rows), _ladder(view, axis, rows) if ladder_width else {}
+    labels, mark_labels = _axis_labels(axis, rows), _mark_labels(view, axis, rows) if marks_width else {}
     return [
-        *(line((labels[row], FAINT), *_spans(drawn[row]), *ladder.get(row, ())) for row in reversed(range(rows))),
+        *(line((labels[row], FAINT), *_spans(drawn[row]), *mark_labels.get(row, ())) for row in reversed(range(rows))),
         line((_time_axis(window), FAINT)),
     ]
 
@@ -214,7 +214,7 @@ def _spans(cells: Sequence[StyledText]) -> list[StyledText]:
     return spans
 
 
-def _labels(axis: LogScale, rows: int) -> list[str]:
+def _axis_labels(axis: LogScale, rows: int) -> list[str]:
     labels = [" " * (LABEL_WIDTH - 1) + "│"] * rows
     for ns in axis.ticks():
         labels[_row_of(axis, ns * 1.001, rows)] = f"{_tick(ns):>{LABEL_WIDTH - 2}} ┤"
@@ -226,7 +226,7 @@ def _tick(ns: float) -> str:
     return f"{ns / scale:.0f} {unit}"
 
 
-def _ladder(view: LatencyView, axis: LogScale, rows: int) -> dict[int, list[StyledText]]:
+def _mark_labels(view: LatencyView, axis: LogScale, rows: int) -> dict[int, list[StyledText]]:
     """Return the labels of percentiles and reference values by row. A label may move to a free row nearby."""
     all_percentiles = latency_map.percentiles(view.latency)
     marks = [mark for mark in view.marks if axis.contains(mark.ns)]
@@ -239,7 +239,7 @@ def _ladder(view: LatencyView, axis: LogScale, rows: int) -> dict[int, list[Styl
         places[index] = max(places[index], places[index - 1] + 1)
     for index in reversed(range(len(places))):
         places[index] = min(places[index], rows - len(places) + index)
-    return {row: _label(mark) for row, mark in zip(places, chosen, strict=True)}
+    return {row: _mark_label(mark) for row, mark in zip(places, chosen, strict=True)}
 
 
 def _join_equal(percentiles: Sequence[Mark]) -> list[Mark]:
@@ -249,7 +249,7 @@ def _join_equal(percentiles: Sequence[Mark]) -> list[Mark]:
     return [Mark("–".join(dict.fromkeys((group[0].name, group[-1].name))), group[0].ns) for group in groups]
 
 
-def _label(mark: Mark) -> list[StyledText]:
+def _mark_label(mark: Mark) -> list[StyledText]:
     is_reference = mark.name in _REFERENCES
     sign = ("╌" if mark.name == "limit" else "·") if is_reference else "◂"
     return [(f" {sign}{fit(mark.name, 9)}", FAINT), (f"{duration_ns(mark.ns):>8}", FAINT if is_reference else "")]

@@ -26,12 +26,12 @@ class QuestionScreen(BaseScreen, ModalScreen[None]):
     )
     SHOWS_RUN = True
 
-    def __init__(self, title: str, warnings: Sequence[str], consequence: str, confirmed: Callable[[], object]) -> None:
+    def __init__(self, title: str, warnings: Sequence[str], consequence: str, on_confirm: Callable[[], object]) -> None:
         super().__init__()
         self._title = title
         self._warnings = warnings
         self._consequence = consequence
-        self._confirmed = confirmed
+        self._on_confirm = on_confirm
 
     def compose(self) -> ComposeResult:
         with Vertical(id="question") as box:
@@ -41,7 +41,7 @@ class QuestionScreen(BaseScreen, ModalScreen[None]):
         yield self.lines("cover", lambda width, height: [line()])  # hides the keys of the screen behind
 
     def action_confirm(self) -> None:
-        self._confirmed()
+        self._on_confirm()
 
     def footer_commands(self) -> Sequence[Command]:
         return self.KEYS

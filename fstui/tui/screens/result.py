@@ -67,9 +67,9 @@ class ResultScreen(BaseScreen):
         save_error: str | None = None,
         repeated_run: Run | None = None,
         *,
-        is_saved: bool = False,
+        is_from_history: bool = False,
     ) -> None:
-        """``repeated_run``: the run that this run repeats. ``is_saved``: show a saved run, and say so in the title."""
+        """``repeated_run``: the run that this run repeats. ``is_from_history``: the title says "saved run"."""
         super().__init__()
         self.result = run
         self.saved_to = saved_to
@@ -77,7 +77,7 @@ class ResultScreen(BaseScreen):
         self.save_error = save_error
         self.findings = list(ordered(run))
         self.repeated_run = repeated_run
-        self.is_saved = is_saved
+        self.is_from_history = is_from_history
         self.details = details(run, repeated_run)
         tables = {section.title for section in replicas.tables(run)}
         table_rows = (index for index, row in enumerate(self.rows) if isinstance(row, Detail) and row.title in tables)
@@ -89,7 +89,9 @@ class ResultScreen(BaseScreen):
 
     def compose(self) -> ComposeResult:
         yield self.lines(
-            "title", lambda width, height: [drawing.title(self.result, width, is_saved=self.is_saved)], classes="line"
+            "title",
+            lambda width, height: [drawing.title(self.result, width, is_from_history=self.is_from_history)],
+            classes="line",
         )
         yield self.lines("verdict", lambda width, height: [drawing.verdict(self.result, width)], classes="line")
         yield self.lines("speed", lambda width, height: drawing.speed(self.result, width))
@@ -105,8 +107,8 @@ class ResultScreen(BaseScreen):
 
     def footer_commands(self) -> Iterable[Command]:
         """Omit the comparison of a simulated run that is not saved, and on a narrow screen the palette."""
-        is_saved = self.saved_to is not None or self.result.simulated is None
-        own = (command for command in self.KEYS if is_saved or command.id != "result.compare")
+        can_compare = self.saved_to is not None or self.result.simulated is None
+        own = (command for command in self.KEYS if can_compare or command.id != "result.compare")
         return own if self.size.width < MIN_FRAME_WIDTH else (*own, PALETTE)
 
     def on_mount(self) -> None:

@@ -88,4 +88,4 @@ def test_unknown_fua_allows_either_count() -> None:
     ],
 )
 def test_who_sends_the_flush(found: Node, sync: Sync, itself: bool) -> None:
-    assert kind(found.kind).caller_sends_flushes(found, sync) is itself
+    assert kind(found.kind).syncing_thread_sends_flushes(found, sync) is itself

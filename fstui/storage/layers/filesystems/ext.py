@@ -35,7 +35,7 @@ def has_external_journal(node: Node) -> bool:
 
 
 class ExtReader(FilesystemReader):
-    def read_below(self, mount: Mount) -> LayerDescription:
+    def read_layers_below(self, mount: Mount) -> LayerDescription:
         members = self.members(mount)
         journal = _journal_name(self.tree, members[0]) if members else ""
         if journal not in self.sources.names.all:
@@ -107,8 +107,8 @@ class Ext(InPlace, frozen=True, kw_only=True):
     def expected_flushes(self, node: Node, sync: Sync, claims_fua: bool | None) -> ExpectedFlushes:
         return _DATA_JOURNAL if journals_data(node) else super().expected_flushes(node, sync, claims_fua)
 
-    def caller_sends_flushes(self, node: Node, sync: Sync) -> bool:
-        return super().caller_sends_flushes(node, sync) and not journals_data(node)
+    def syncing_thread_sends_flushes(self, node: Node, sync: Sync) -> bool:
+        return super().syncing_thread_sends_flushes(node, sync) and not journals_data(node)
 
     def flushes_per_backing_fsync(self, node: Node) -> Range:
         return Range(1, 3) if journals_data(node) else super().flushes_per_backing_fsync(node)

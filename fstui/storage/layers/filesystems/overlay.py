@@ -26,7 +26,7 @@ _DIRECTORY = rf"(\d{{1,20}}) {_TIME} {_TIME}(?: {_TIME})?"
 
 
 class OverlayReader(FilesystemReader):
-    def read_below(self, mount: Mount) -> LayerDescription:
+    def read_layers_below(self, mount: Mount) -> LayerDescription:
         upper = mount.option("upperdir")
         if upper is None:
             return LayerDescription()

@@ -38,7 +38,7 @@ def served_by(node: Node) -> str:
 
 
 class RemoteReader(FilesystemReader):
-    def read_below(self, mount: Mount) -> LayerDescription:
+    def read_layers_below(self, mount: Mount) -> LayerDescription:
         """Return the server or the program. A program of the type fuseblk uses a device of this host."""
         fuse = self.layer_kind.name.startswith("fuse")
         reason = f"{'a user-space program' if fuse else 'the server'} handles syncs; fstui cannot see how"

@@ -19,7 +19,7 @@ _ROLES = {"logdev": "log", "rtdev": "realtime"}
 
 
 class XfsReader(FilesystemReader):
-    def read_below(self, mount: Mount) -> LayerDescription:
+    def read_layers_below(self, mount: Mount) -> LayerDescription:
         paths = {what: path for what in _ROLES if (path := mount.option(what))}
         devices = {what: name for what, path in paths.items() if (name := self.sources.names.by_path(path))}
         readings = [Reading(what=what, value=path, path=MOUNTINFO) for what, path in paths.items()]

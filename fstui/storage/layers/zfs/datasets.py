@@ -49,7 +49,7 @@ class DatasetReader(FilesystemReader):
         self._pools = Pools(sources)
         self._counter_paths: dict[str, Mapping[str, str]] = {}
 
-    def read_below(self, mount: Mount) -> LayerDescription:
+    def read_layers_below(self, mount: Mount) -> LayerDescription:
         return self._pools.pool_below(mount.source)
 
     def settings(self, mount: Mount, device: str) -> tuple[Reading, ...]:
