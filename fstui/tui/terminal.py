@@ -116,6 +116,8 @@ class ControlFilter(LineFilter):
     """
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
+        if not any(CONTROL.search(text) for text, _, _ in segments):
+            return segments
         return [
             Segment(CONTROL.sub(lambda control: "?" * cell_len(control[0]), text), style, control)
             for text, style, control in segments

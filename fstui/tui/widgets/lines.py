@@ -8,7 +8,6 @@ from typing import Any
 
 from rich.style import Style
 from rich.text import Span, Text
-from textual.app import ComposeResult
 from textual.events import Click
 from textual.geometry import Region, Size
 from textual.selection import Selection
@@ -220,9 +219,9 @@ class Slices(DrawnText):
     Slices > Piece { width: 1fr; height: 1fr; }
     """
 
-    def compose(self) -> ComposeResult:
-        for _ in range(_PIECES):
-            yield Piece(self)
+    async def on_show(self) -> None:
+        if not self.children:  # a small screen hides the second map, and needs no pieces for it
+            await self.mount(*(Piece(self) for _ in range(_PIECES)))
 
     def render_line(self, y: int) -> Strip:
         return Strip.blank(self.size.width, self._background)  # the pieces cover it
