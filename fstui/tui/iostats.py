@@ -105,7 +105,8 @@ class RecentSamples(Generic[Sample]):
         The chart ends with the last complete cell. It begins with the first sample, or later if not all samples fit.
         """
         start_s = self._samples[0][0] if self._samples else 0.0
-        end_s = self.end_s // cell_s * cell_s or self.end_s // _GROWTH_S * _GROWTH_S
+        grown_s = self.end_s // _GROWTH_S * _GROWTH_S or self.end_s // 1
+        end_s = self.end_s // cell_s * cell_s or grown_s
         return min(max(end_s - cell_s * half_cells / 2, ceil(start_s / cell_s) * cell_s), end_s), end_s
 
     def series(self, cell_s: int, half_cells: int) -> list[list[Sample]]:

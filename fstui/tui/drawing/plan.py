@@ -19,12 +19,14 @@ from fstui.model.storage import Medium, Target
 from fstui.powercut.plan import PowerCutPlan
 from fstui.powercut.records import PREFIX
 from fstui.report.figures import BY_HAND, power_cut_writes, write_volume_text
+from fstui.report.glossary import terms_in
 from fstui.report.latency_map import LogScale
 from fstui.report.text import fold, origin
 from fstui.runs.scenarios import Setting
 from fstui.tui import offers
 from fstui.tui.drawing import charts, io_path
-from fstui.tui.drawing.cells import Column, StyledText, fit, fit_columns, line, paragraph, title_line
+from fstui.tui.drawing.cells import Column, StyledText, fit, fit_columns, line, paragraph, rule, title_line
+from fstui.tui.drawing.report import term_lines
 from fstui.tui.offers import Choices, Offer
 from fstui.tui.styles import AREA, BAD, FAINT, WARNING
 from fstui.tui.widgets.table import TableContent, row_cells
@@ -153,7 +155,16 @@ def notes(
     about, height_left = paragraph(help_text, prose_width), height - len(lines) - 1
     if height_left <= len(about) and height_left < len(about) + len(pictures):
         about = _whole_sentences(help_text, prose_width, height_left - 1)  # the last line says how many lines follow
-    return [*lines, line(), *about, *pictures]
+    terms = terms_in(f"{offer.form.question} {help_text}")
+    return [*lines, line(), *about, *pictures, *_terms(terms, width, height_left - len(about) - len(pictures))]
+
+
+def _terms(names: Sequence[str], width: int, height: int) -> list[Text]:
+    """Draw as many terms as fit; none if not even the first one does."""
+    if not names:
+        return []
+    drawn = [rule(width, "terms", "g: all terms"), *term_lines(names, width)]
+    return drawn if len(drawn) <= height else _terms(names[:-1], width, height)
 
 
 def _whole_sentences(text: str, width: int, height: int) -> list[Text]:
