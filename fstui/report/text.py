@@ -121,11 +121,12 @@ def fold(text: str, width: int, first: str = "", indent: str = "") -> list[str]:
 
 def _break_lines(text: str, width: int, first: str = "", indent: str = "", *, break_long_words: bool) -> list[str]:
     # Do not break a command in quotes, so that it can be copied, or a number and its unit. NUL can replace the spaces
-    # in them, because escaped text contains no NUL. A command that is longer than a line breaks at its spaces.
-    max_length = width - len(indent) if break_long_words else len(text)
+    # in them, because escaped text contains no NUL. A command that does not fit into a line together with the full
+    # stop after it breaks at its spaces.
+    max_length = width - len(indent) if break_long_words else len(text) + 1
 
     def joined(part: re.Match[str]) -> str:
-        return part[0].replace(" ", "\0") if len(part[0]) <= max_length else part[0]
+        return part[0].replace(" ", "\0") if len(part[0]) < max_length else part[0]
 
     unbroken = re.sub(f"{_COMMAND}|{_BEFORE_UNIT}", joined, escape_controls(text))
     lines = textwrap.wrap(
