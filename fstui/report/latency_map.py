@@ -96,10 +96,11 @@ def with_ends(timeline: Sequence[TimelinePoint], single_s: float) -> Iterator[tu
 
 def axis(timeline: Sequence[TimelinePoint], marks: Sequence[Mark] = (), stall_ns: float = 0) -> LogScale:
     """Return an axis of at least one decade around everything measured."""
-    measured_ns = [ns for piece in slices(timeline) for lower, upper, _ in piece.cells for ns in (lower, upper)]
-    if not measured_ns:
+    # of each period only two values, because a timeline of hours has thousands of cells
+    edges_ns = [(min(piece.cells)[0], max(upper for _, upper, _ in piece.cells)) for piece in slices(timeline)]
+    if not edges_ns:
         return LogScale(1e4, 1e8)
-    lowest, highest = min(measured_ns), max(*measured_ns, stall_ns)
+    lowest, highest = min(edges_ns)[0], max(stall_ns, *(highest for _, highest in edges_ns))
     near_ns = [mark.ns for mark in marks if lowest / _MAX_DISTANCE < mark.ns < highest * _MAX_DISTANCE]
     # the lower end of a cell may lie slightly below a round value: do not add a whole step for that
     low, high = _edges(max(min([lowest * 1.02, *near_ns]), 1))[0], _edges(max([highest, *near_ns]))[1]
