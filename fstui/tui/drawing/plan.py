@@ -155,7 +155,7 @@ def notes(
     about, height_left = paragraph(help_text, prose_width), height - len(lines) - 1
     if height_left <= len(about) and height_left < len(about) + len(pictures):
         about = _whole_sentences(help_text, prose_width, height_left - 1)  # the last line says how many lines follow
-    terms = terms_in(f"{offer.form.question} {help_text}")
+    terms = terms_in(f"{offer.form.question} {help_text}") if offer.plan or offer.refusal else ()
     return [*lines, line(), *about, *pictures, *_terms(terms, width, height_left - len(about) - len(pictures))]
 
 

@@ -340,7 +340,8 @@ class PlanScreen(BaseScreen):
         """Draw the newest runs on this filesystem, and what other processes do on its devices."""
         identity = self._target.identity if self._target else None
         runs = [run for run in self.saved_runs or () if identity and run.identity == identity]
-        lines = history_drawing.earlier_runs(runs, width, height // 2) if self.saved_runs is not None else []
+        is_known = self._target is not None and self.saved_runs is not None
+        lines = history_drawing.earlier_runs(runs, width, height // 2) if is_known else []
         devices = [node.id for node in self._target.lowest] if self._target else []
         name = f"other processes on {' + '.join(devices)}"
         return [*lines, *charts.device_minutes(name, devices, self.activity.recent, width, height - len(lines))]
