@@ -20,7 +20,7 @@ from fstui.trace import child as tracing
 async def remove(entry: ledger.LedgerEntry) -> str | None:
     """Remove the file, database or other object of a ledger entry. Return None, or why it was not removed."""
     if not _belongs_to_run(entry):
-        return f"{label(entry)}: left alone: its name is not one that run {entry.run} would have given it"
+        return f"{label(entry)}: not removed: run {entry.run} does not use such a name"
     removers = {
         "database": _drop,
         "server": _remove_run_directory,  # the server ends together with fstui, so only its files are left

@@ -27,9 +27,9 @@ class Plan(Base, frozen=True, kw_only=True, tag_field="schema", tag="fstui.plan/
     seconds: float | None
     """Estimated duration; None if the run lasts until it is stopped."""
     max_bytes: int
-    """The most that all steps together write."""
+    """Maximum number of bytes that all steps together write."""
     peak_bytes: int = msgspec.field(name="room_bytes")
-    """The most space that is in use at the same time."""
+    """Maximum number of bytes that are in use at the same time."""
     bytes_per_s: int | None = None
     """Written per second, if the run lasts until it is stopped."""
     server: str | None = None

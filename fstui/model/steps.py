@@ -94,7 +94,7 @@ class Step(Base, frozen=True, kw_only=True):
     status: StepStatus = "finished"
     error: Failure | None = None
     changed: tuple[str, ...] = ()
-    """One line for each setting that changed between the start of the run and the start or the end of the step."""
+    """One line for each setting that differed, at the start or end of the step, from the start of the run."""
     reason: str | None = None
     """Why it was skipped, or why it ran shorter or longer than planned."""
     ops: Count = 0
@@ -123,7 +123,7 @@ class Step(Base, frozen=True, kw_only=True):
     does not include it."""
     timeline: tuple[TimelinePoint, ...] = ()
     counters: tuple[DeviceCounters, ...] = ()
-    """What each layer with counters counted between the probe's messages ``ready`` and ``done``."""
+    """The counters of each layer, as differences between the probe's messages ``ready`` and ``done``."""
     counter_intervals: tuple[CounterInterval, ...] = msgspec.field(default=(), name="turns")
     """The counters of a few short intervals of a step with one writer. They show a layer that drops flushes briefly."""
     trace: tuple[DeviceTrace, ...] | None = None

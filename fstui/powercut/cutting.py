@@ -40,7 +40,7 @@ MAX_REASON_CHARS, MAX_PRINTED_CHARS = 500, 200
 VERIFIED_STATUSES = (0, 1)
 """The exit statuses of ``powercut verify`` with a complete document; 1 if HOST could not save the document."""
 MAX_KEPT_LOSSES = 3
-"""HOST keeps only the records of the first cuts with a loss, at most this many."""
+"""HOST keeps only the records of the first cuts that lost data, at most this many."""
 NO_DEVICE_TEXT = "does not exist"
 """Text that mount(8) prints if there is no such device. Then it is not known whether data is lost."""
 _BOOT_ID = re.compile(rb"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$", re.MULTILINE)
@@ -88,7 +88,7 @@ class CutCampaign:
         """Run all cuts. Raises CampaignStop, Refused, OSError."""
         while len(self.store.conclusive_cuts) < self.settings.cuts and not self._is_stopping:
             self.cut = self._next_cut()
-            self._continue(is_resumed=self.cut in self.store.cuts)
+            self._run_cut(is_resumed=self.cut in self.store.cuts)
             newest = [cut for cut in self.store.cuts if cut.outcome != "refused"][-MAX_INCONCLUSIVE_CUTS:]
             if len(newest) == MAX_INCONCLUSIVE_CUTS and not any(cut.is_conclusive for cut in newest):
                 raise CampaignStop(
@@ -99,7 +99,7 @@ class CutCampaign:
     def _next_cut(self) -> CampaignCut:
         return self.store.current_cut(local_time().isoformat(timespec="seconds"))
 
-    def _continue(self, *, is_resumed: bool) -> None:
+    def _run_cut(self, *, is_resumed: bool) -> None:
         is_interrupted = is_resumed and self.cut.step in ("off", "on")
         if self.cut.step == "write":
             self._finish("no-cut", "the witness was stopped before the power was cut")
@@ -149,12 +149,12 @@ class CutCampaign:
             raise CampaignStop(f"{settings.host} is this machine, which would lose its power, too")
         if self._last_boot_id and boot_id != self._last_boot_id:
             raise CampaignStop(
-                f"{settings.host} has restarted between two cuts. Another campaign or a person switches it, or the off "
-                "command takes effect late"
+                f"{settings.host} has restarted between two cuts. Another campaign or a person switches its power, or "
+                "the off command takes effect late"
             )
         if directory := self._directory_to_remove():
             script = f"rm -rf -- {shlex.quote(directory)}"
-            self._run_on_host(script, "the records of the cut before could not be removed")
+            self._run_on_host(script, "the records of the previous cut could not be removed")
         if settings.remake and self.store.cuts and self.store.cuts[-1].outcome == "lost":
             self._show("creating the filesystem again")
             self._run_on_host(settings.remake, "the --remake command failed")
@@ -283,7 +283,7 @@ class CutCampaign:
 
     def _finish_without_cut(self, witness: Witness, writer_end: CommandResult, spoiled: str) -> None:
         log = witness.log
-        has_exited = writer_end.code in range(ssh.NO_CONNECTION)  # a smaller status is that of the writer, not of ssh
+        has_exited = writer_end.code in range(ssh.NO_CONNECTION)  # 255 is from ssh itself
         if log is None and not spoiled and has_exited:
             self._finish("refused", _failure(writer_end))
         elif log is not None and log.end_reason is not None:
@@ -327,12 +327,12 @@ class CutCampaign:
         try:
             figures = figures_of(decode_run(result.out))
         except Refused as refusal:
-            raise self._cannot_verify(f"its output is not a run document: {refusal}") from None
+            raise self._cannot_verify(f"{self.settings.host} printed no run document: {refusal}") from None
         header = self.store.header(self.cut)
         if header is None or figures is None or figures.cut != header.run:
-            raise self._cannot_verify("its output is about another cut")
+            raise self._cannot_verify(f"{self.settings.host} printed the document of another cut")
         if figures.read_only and not figures.any_lost:
-            raise self._cannot_verify("its filesystem is mounted read-only, and may be damaged")
+            raise self._cannot_verify(f"the filesystem on {self.settings.host} is read-only and may be damaged")
         self.store.save_run(self.cut, result.out)
         changes: dict[str, Any] = {"figures": figures, "mount_point": header.target.mount_point}
         if figures.any_lost:
@@ -355,7 +355,7 @@ class CutCampaign:
             return f"the boot id of {self.settings.host} did not change"
         if figures.survived:
             return ""
-        return figures.ended or "no record had to be there"
+        return figures.ended or "no record was acknowledged before the cut"
 
     def _read_back(self) -> tuple[CommandResult, str]:
         """Return HOST's verification, and an empty string or the reason why DIR could not be mounted for it."""
@@ -371,7 +371,7 @@ class CutCampaign:
                 if mount is None or mount.code in (0, None, ssh.NO_CONNECTION):
                     raise self._cannot_verify(_failure(result))
                 if NO_DEVICE_TEXT in mount.printed:
-                    raise self._cannot_verify(f"its disk is missing or has another name: {mount.printed}")
+                    raise self._cannot_verify(f"the disk is missing or has another name: {mount.printed}")
                 return self._read_records(mount_fails=True), f"the filesystem did not mount: {mount.message}"
             time.sleep(RETRY_INTERVAL_S)
 

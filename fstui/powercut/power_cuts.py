@@ -1,7 +1,7 @@
 """Find power cuts in the history: verified cuts, survived cuts of a target, and cuts that are not yet verified.
 
 A cut has the run id of its writer, so a cut that is verified twice counts once. Survived cuts are counted for each
-identity of a target, as recorded before the cut. A loss starts the count again.
+target, by the identity that was recorded before the cut. A cut that lost data resets the count to 0.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _count_survived(newest_first: Iterable[VerifiedCut], identity: str, except_c
 
 
 def unverified_cuts() -> list[LedgerEntry]:
-    """Return the entries of unverified cuts whose writer has ended. Keep their directories until verification."""
+    """Return the entries of unverified cuts whose writer has ended. Their directories are needed for that."""
     return _entries_of_unverified_cuts(ledger.stale_entries())
 
 

@@ -41,7 +41,7 @@ BASELINE_MARGIN_S = 1800.0
 MAX_WINDOW_S = 30.0
 """A window lasts ten seconds, or longer if the host was too busy to end it in time."""
 MIN_GAP_S, MIN_JUMP_S = 2.5, 2.0
-"""A period without records is a gap from MIN_GAP_S on. A clock that gained or lost more than MIN_JUMP_S was set."""
+"""A gap is a period of at least MIN_GAP_S without records. A clock that gained or lost more than MIN_JUMP_S was set."""
 MAX_INCIDENTS = 10
 MIN_PRESSURE = 0.5
 """If some process waited for a CPU, I/O or memory for at least this share of the time, the report mentions it."""
@@ -104,11 +104,11 @@ def parse_size(text: str) -> int:
         max_bytes = size_of(text)
         if max_bytes is not None and ring.MIN_BYTES <= max_bytes <= 1 << 40:
             return max_bytes
-    raise Refused(f"--size {text} is not a size of at least 1M. Example: --size 24M")
+    raise Refused(f"--size {text} is not a size from 1M to 1T. Example: --size 24M")
 
 
 async def recorder_argv(*, max_bytes: int, seconds_: float | None, anonymous: bool) -> list[str]:
-    """Return the command line of the recorder, which replaces this process. Raises Refused, OSError."""
+    """Prepare the directory and the ledger for a recorder, and return its command line. Raises Refused, OSError."""
     directory = await call_in_state_dir(create_private_directory, recording.directory())
     for entry in await startup.left_behind():
         if entry.kind == "trace":  # of a recorder that was killed
@@ -211,7 +211,7 @@ def _read_what_happened(period: tuple[float, float] | None) -> WhatHappened:
     if not source.extent:
         permission = "" if os.geteuid() == 0 else ", which only root may read"
         directories = f"{source.directory} or {recording.SYSTEM_DIRECTORY}{permission}"
-        raise Refused(f"Nothing is recorded in {directories}. Start 'fstui record', as root for programs and files.")
+        raise Refused(f"Nothing is recorded in {directories}. Start 'fstui record', as root to trace programs.")
     return what_happened(source, period)
 
 
@@ -261,7 +261,7 @@ def _sentence(
     elif any(window.traced_s is not None for window in excerpt.windows):
         text += ": no program waited long for a sync"
     else:
-        text += ": no device was slow; which programs waited was not recorded"
+        text += ": no device was slow; the recording does not show which programs waited"
     return f"{text}.{''.join(_pressures(excerpt.seconds))}"
 
 
@@ -295,7 +295,7 @@ def _gaps(records: Sequence[Record]) -> Iterator[Gap]:
 def _notes(source: Recording, excerpt: Records, headers: Sequence[Header], start: float, end: float) -> Iterator[str]:
     period_headers = [header for header in headers if start <= header.at <= end] or headers[-1:]
     for reason in dict.fromkeys(header.untraced for header in period_headers if header.untraced):
-        yield f"Which programs waited was not recorded: {reason}."
+        yield f"The recording does not show which programs waited: {reason}."
     if any(header.anonymous for header in period_headers):
         yield "File names were not recorded (--anonymous)."
     traced_windows = [(window.traced_s, window.elapsed_s) for window in excerpt.windows if window.traced_s is not None]

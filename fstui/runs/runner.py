@@ -209,7 +209,7 @@ class RunInProgress:
         stack_before = self._current_stack()
         try:
             step = await self._step_runner.run(
-                directory.held_directory, facts=not (self._has_facts or self._server_target), server=server
+                directory.held_directory, report_facts=not (self._has_facts or self._server_target), server=server
             )
             changed_settings = changes(self._target.stack, stack_before, self._current_stack())
             step = _with_changes(await _with_cause(step, servers), changed_settings)

@@ -80,8 +80,8 @@ class StepRunner:
             if self._probe:
                 self._probe.stop()
 
-    async def run(self, directory: HeldDirectory, facts: bool, server: StepServer | None = None) -> Step:
-        """Measure until the end or the stop. Errors of the storage are not raised but recorded in the step."""
+    async def run(self, directory: HeldDirectory, report_facts: bool, server: StepServer | None = None) -> Step:
+        """Measure until the step ends or is stopped. Errors of the storage are not raised but recorded in the step."""
         self._emit(self._preparation)
         self._server = server
         if server:
@@ -89,7 +89,7 @@ class StepRunner:
             self._server_pids = server.processes
         probe_settings = server.probe_settings if server else {}
         try:
-            request = ProbeRequest(self._planned_step, directory, self._stack, facts, probe_settings)
+            request = ProbeRequest(self._planned_step, directory, self._stack, report_facts, probe_settings)
             self._probe = await self._machine.start(request)
         except OSError as error:
             self._recorder.error = Failure(call="start the probe", errno=error.errno, message=str(error.strerror))
@@ -223,8 +223,8 @@ class StepRunner:
 
 def _early_end_message(status: int | None) -> str:
     if status is not None and status < 0:
-        return f"the probe was ended by signal {-status} before its time was over"
-    return f"the probe ended before its time was over (status {status})"
+        return f"signal {-status} killed the probe before the step ended"
+    return f"the probe ended before the step (status {status})"
 
 
 class _PreparationProgress(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -251,7 +251,7 @@ _CONTENT_TYPES: dict[str, type] = {
 
 
 def content_of(frame: Frame) -> Any:
-    """Return the decoded content of a frame, or the fields of figures. Raises BadFrame if it is not valid."""
+    """Return the decoded content of a frame, or the fields of ``figures`` as they are. Raises BadFrame if not valid."""
     try:
         content: Any = msgspec.convert(frame.fields, _CONTENT_TYPES.get(frame.kind, dict[str, Any]))
     except msgspec.ValidationError as error:

@@ -111,7 +111,7 @@ async def step_of(
     settings = replace(settings, max_bytes_per_s=1 << 40)
     planned = PlannedStep(name="bench", settings=settings)
     runner = StepRunner(0, planned, machine, stack, _ignore, trace=trace or NoTrace())
-    step = await runner.run(HeldDirectory.from_path(Path(directory)), facts=False)
+    step = await runner.run(HeldDirectory.from_path(Path(directory)), report_facts=False)
     if step.status not in ("finished", "disturbed"):  # delays on a busy host show in its wall time
         sys.exit(f"{settings}: the step {step.status}: {step.error}")
     return step

@@ -250,7 +250,7 @@ async def test_only_the_database_of_a_killed_run_is_dropped(workshop: Path) -> N
             planted = ledger.write_entry("living", kind="database", what=msgspec.json.encode(existing).decode())
             assert "was not dropped: fstui did not create it" in (await leftovers.remove(planted) or "")
             renamed = replace(planted, run="dead")
-            assert "left alone" in (await leftovers.remove(renamed) or "")
+            assert "not removed" in (await leftovers.remove(renamed) or "")
             ledger.delete_entry(planted)
             left = replace(server.connection, database="fstui_dead")
             entry = ledger.write_entry("dead", kind="database", what=msgspec.json.encode(left).decode())

@@ -167,7 +167,7 @@ def test_witness_does_not_cut_its_own_power(host: MadeUpHost, tmp_path: Path) ->
 def test_filesystem_that_comes_back_read_only_is_not_counted(host: MadeUpHost, tmp_path: Path) -> None:
     host.answers("kept", read_only=True)
     campaign = host.campaign(tmp_path / "into", host.settings(cuts=1))
-    with pytest.raises(CampaignStop, match="cut 1 cannot be verified: its filesystem is mounted read-only"):
+    with pytest.raises(CampaignStop, match=r"cut 1 cannot be verified: the filesystem on .* is read-only"):
         campaign.run()
     assert campaign.store.conclusive_cuts == []
     host.answers("kept")
@@ -180,7 +180,7 @@ def test_disk_that_is_missing_is_no_loss(host: MadeUpHost, tmp_path: Path) -> No
     (host.home / "answer.json").write_text("")
     mount = "[ ! -e written ] || { echo 'special device /dev/sdb1 does not exist'; exit 32; }"
     campaign = host.campaign(tmp_path / "into", host.settings(mount=mount))
-    with pytest.raises(CampaignStop, match="its disk is missing or has another name: special device /dev/sdb1"):
+    with pytest.raises(CampaignStop, match="the disk is missing or has another name: special device /dev/sdb1"):
         campaign.run()
     assert campaign.store.conclusive_cuts == []
 
@@ -294,7 +294,7 @@ def test_pattern_that_the_host_refuses_is_left_out(host: MadeUpHost, tmp_path: P
 @pytest.mark.parametrize("answer", ["no document", '{"schema": "fstui.run/2", "id": 7}', "[" * 10_000])
 def test_answer_of_the_host_is_not_trusted(answer: str, host: MadeUpHost, tmp_path: Path) -> None:
     (host.home / "answer.json").write_text(answer)
-    with pytest.raises(CampaignStop, match="not a run document"):
+    with pytest.raises(CampaignStop, match="printed no run document"):
         host.campaign(tmp_path / "into", host.settings()).run()
 
 

@@ -127,8 +127,8 @@ def test_a_time_that_was_not_recorded_is_not_called_calm() -> None:
 
 def test_without_root_the_answer_says_what_is_missing() -> None:
     found = answer(calm(untraced="only root may trace the kernel"))
-    assert "which programs waited was not recorded" in found.sentence
-    assert found.notes == ("Which programs waited was not recorded: only root may trace the kernel.",)
+    assert "the recording does not show which programs waited" in found.sentence
+    assert found.notes == ("The recording does not show which programs waited: only root may trace the kernel.",)
 
 
 def cut(first_s: int, last_s: int) -> list[Record]:

@@ -64,7 +64,7 @@ class Machine(ReplayMachine):
 async def run_step(probe: Probe, settings: Settings, hear: Callable[[StepRunner, Event], None]) -> Step:
     planned = PlannedStep(name="sysbench", settings=settings)
     runner = StepRunner(0, planned, Machine(probe), (), lambda event: hear(runner, event))
-    return await runner.run(HeldDirectory("/data", 0, 0), facts=False)
+    return await runner.run(HeldDirectory("/data", 0, 0), report_facts=False)
 
 
 async def test_a_probe_that_hangs_while_preparing_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:

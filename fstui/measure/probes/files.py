@@ -109,7 +109,7 @@ def wait_until(due_ns: int) -> None:
 
 
 def give_up_if_slow(written_bytes: int, size: int, elapsed_ns: int) -> None:
-    """Raise CallError if the whole file would take too long. A short step could measure nothing on such storage."""
+    """Raise CallError if the whole file would take too long. There, a short step would complete no operation."""
     limit_ns = TIMEOUT_NS + size * MAX_NS_PER_BYTE
     if elapsed_ns > TIMEOUT_NS and elapsed_ns * size / max(written_bytes, 1) > limit_ns:
         text = f"{written_bytes} of {size} bytes written in {elapsed_ns / 1e9:.0f} s: too slow for a file of that size"
@@ -135,7 +135,7 @@ def remove(path: str) -> None:
 
 
 class Blocks:
-    """Blocks of random bytes with a stamp, a number, in every unit. ``restamp`` changes the contents of every unit.
+    """Blocks of random bytes. Each unit contains a number, its stamp. ``restamp`` changes the stamp of every unit.
 
     No unit is written twice with the same contents, so deduplicating storage finds no equal units. Blocks for buffered
     writes overlap, so that the pool stays in the processor's cache. Blocks for O_DIRECT must be aligned, so they do not

@@ -1,7 +1,7 @@
-"""Probe: let clients commit to a primary with a replica, end the primary suddenly, and compare both servers.
+"""Probe: let clients commit to a primary with a replica, kill the primary or cut its power, and compare both.
 
-The witness is sysbench: it prints ``ack CLIENT NUMBER`` for each acknowledged commit, and it outlives both servers. A
-power cut is a SIGKILL, and immediately after it the shutdown of the server's filesystem. So no commit is acknowledged
+The witness is sysbench: it prints ``ack CLIENT NUMBER`` for each acknowledged commit, and it outlives both servers. To
+cut the power, the probe sends SIGKILL and immediately shuts the server's filesystem down. So no commit is acknowledged
 after the cut. Settings: those of the step, those that ``fstui.databases.replicas.settings_of`` returns, ``directory``
 (the run's directory, where the probe works), and ``identity`` (of that directory).
 """
@@ -32,7 +32,7 @@ PREPARATION_STEPS = 5
 
 class ReplicatedServer:
     def __init__(self, settings: dict[str, Any], role: str, mount_point: str, check: Callable[[], None]) -> None:
-        """``check`` raises SystemExit if fstui closed the pipe."""
+        """``check`` raises SystemExit if fstui closed the pipe or sent ``stop``."""
         self.settings = settings
         self.role = role
         self.mount_point = mount_point
@@ -42,7 +42,7 @@ class ReplicatedServer:
         self.deadline_s = 0.0
         self.server_process = ServerProcess(self.data, f"{role}.log", settings["user"], self.wait)
         self.connection = ["--db-driver=mysql", f"--mysql-socket={self.data}/{SOCKET}", "--mysql-user=root"]
-        self.client = {**settings, "secrets": "", "environment": {}, "schemas": 1, "workload": ""}
+        self.client_settings = {**settings, "secrets": "", "environment": {}, "schemas": 1, "workload": ""}
 
     def wait(self, _seconds: float) -> None:
         self.check()
@@ -88,7 +88,7 @@ class ReplicatedServer:
             self.server_process.process.wait()
 
     def query(self, *statements: str) -> list[tuple[str, ...]]:
-        client = {**self.client, "connection": [*self.connection, "--mysql-db=information_schema"]}
+        client = {**self.client_settings, "connection": [*self.connection, "--mysql-db=information_schema"]}
         with self.time_limit():
             return query(client, *statements, limit_s=QUERY_TIMEOUT_S, check=self.check)
 
@@ -176,7 +176,7 @@ class ServerPair:
         own_filesystem.create_image("new.image", self.settings["image_bytes"])
         self.count_step()
         mount_point = self.primary.mount_point
-        own_filesystem.mount("new.image", mount_point, "barrier=0")  # faster; this image is never cut
+        own_filesystem.mount("new.image", mount_point, "barrier=0")  # faster; the power of this image is never cut
         self.primary.prepare()
         own_filesystem.unmount(mount_point)
         os.rename("new.image", template)
@@ -189,7 +189,7 @@ class ServerPair:
         for server in cut_servers:
             server.kill()
         if cut != "kill -9":
-            for server in cut_servers:  # before the servers are reaped: later, the kernel may write dirty pages
+            for server in cut_servers:  # before they are reaped: after that, the kernel may write dirty pages back
                 own_filesystem.cut_power(server.mount_point)
         for server in cut_servers:
             server.reap()
@@ -226,7 +226,7 @@ class Clients:
 
     def __init__(self, pair: ServerPair) -> None:
         settings, primary = pair.settings, pair.primary
-        client = {**primary.client, "connection": primary.connection}
+        client = {**primary.client_settings, "connection": primary.connection}
         self.acknowledged: set[tuple[int, int]] = set()
         self.started_ns = clock()
         options = (f"--mysql-db={settings['database']}", f"--threads={settings['clients']}", "--time=0", "--events=0")

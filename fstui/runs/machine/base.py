@@ -1,6 +1,6 @@
 """The interface of every machine: this host, simulated storage, or a saved run that is replayed.
 
-The runner uses only this interface. The default methods do nothing on this host. A machine that inherits them, such as
+The runner uses only this interface. The default methods do not touch this host. A machine that inherits them, such as
 a simulated one in a classroom, cannot write to this host's storage.
 """
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class RunningProbe(ABC):
-    """A probe. By default, ``frames`` measures in this process, from ``go`` until ``stop``."""
+    """A running probe. It measures from ``go`` until the step ends or ``stop``."""
 
     pid: int | None = None
 
@@ -61,7 +61,7 @@ class ProbeRequest(NamedTuple):
     step: PlannedStep
     directory: HeldDirectory
     stack: tuple[Node, ...]
-    facts: bool
+    reports_facts: bool
     """Whether the probe first reports on its own sync path."""
     unsaved_settings: Mapping[str, Any]
     """Settings that are not in the run document."""
@@ -207,7 +207,7 @@ class Machine(Protocol):
         """Start a step's probe. Raises OSError."""
 
     async def wait(self, seconds: float) -> None:
-        """Wait, in the time of this machine."""
+        """Wait on this machine's clock. A simulated machine has its own clock."""
 
     def pull_plug(self) -> None:
         """Cut the power of a simulated disk. Raises Refused on any other machine."""

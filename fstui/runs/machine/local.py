@@ -219,7 +219,7 @@ class LocalMachine(Machine):
             **probe.directory.as_settings,
             # a new name for each step, because the file of a killed probe is removed later, with the directory
             "path": f"data-{next(self._file_numbers)}",
-            "facts": probe.facts,
+            "facts": probe.reports_facts,
             "fill_bytes_per_s": self._rate_limit.bytes_per_s,
             "stat_paths": [str(self._root / "sys/class/block" / device / "stat") for device in lowest],
         }

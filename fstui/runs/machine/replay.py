@@ -74,7 +74,7 @@ class ReplayMachine(Machine):
         if saved_step is None:
             raise OSError(2, f"run {self.run.id} has no step {probe.step.name!r}")
         self.started_step = saved_step
-        return ReplayProbe(self, saved_step, probe.facts)
+        return ReplayProbe(self, saved_step, probe.reports_facts)
 
     async def wait(self, seconds: float) -> None:
         idle = self.run.idle or Idle()
@@ -118,15 +118,15 @@ class ReplayTrace(NoTrace):
 class ReplayProbe(RunningProbe):
     """Replays a saved step. Samples are derived from its timeline and histogram; counters and times are as saved."""
 
-    def __init__(self, machine: ReplayMachine, step: Step, facts: bool) -> None:
+    def __init__(self, machine: ReplayMachine, step: Step, reports_facts: bool) -> None:
         super().__init__()
         self._machine = machine
         self._step = step
-        self._facts = facts
+        self._reports_facts = reports_facts
 
     async def frames(self) -> AsyncIterator[Frame | Samples]:
         step, machine = self._step, self._machine
-        if self._facts:
+        if self._reports_facts:
             names = ("pipe_fsync_fails", "left_dirty", "dsync_flag_kept", "cgroup")
             yield Frame("facts", {name: getattr(machine.run.process, name) for name in names})
         yield Frame("ready", {})

@@ -88,7 +88,7 @@ class SimulatedMachine(Machine):
         if program is None:
             raise OSError(95, f"a simulated host has no {settings.probe}")
         self._measured_settings, self._step_began_ns = settings, self.host.now_ns
-        return SimulatedProbe(self, program, probe.facts)
+        return SimulatedProbe(self, program, probe.reports_facts)
 
     def pull_plug(self) -> None:
         """Cut the power now, and look for the acknowledged writes, as after a real power cut."""
@@ -124,13 +124,13 @@ class SimulatedMachine(Machine):
 
 
 class SimulatedProbe(RunningProbe):
-    def __init__(self, machine: SimulatedMachine, program: SimulatedProgram, facts: bool) -> None:
+    def __init__(self, machine: SimulatedMachine, program: SimulatedProgram, reports_facts: bool) -> None:
         super().__init__()
-        self._machine, self._program, self._facts = machine, program, facts
+        self._machine, self._program, self._reports_facts = machine, program, reports_facts
 
     async def frames(self) -> AsyncIterator[Frame | Samples]:
         machine, program = self._machine, self._program
-        if self._facts:
+        if self._reports_facts:
             yield Frame("facts", self._sync_path())
         await machine.wait(FILE_WRITE_DURATION_S)
         yield Frame("ready", {})

@@ -94,24 +94,24 @@ class GuestReader:
         pairs = qemu.arguments(words)
         options = dict(pairs)
         disks, path = qemu.disks(pairs), qemu.monitor_path(pairs)
-        by_libvirt = any("/libvirt/" in word or "libvirt-" in word for word in words)
-        read_from, why_unread = "its arguments", "it has no QMP socket"
-        if by_libvirt:
-            why_unread = "its QMP monitor belongs to libvirt"
+        is_libvirt = any("/libvirt/" in word or "libvirt-" in word for word in words)
+        read_from, qmp_reason = "its arguments", "it has no QMP socket"
+        if is_libvirt:
+            qmp_reason = "its QMP monitor belongs to libvirt"
         elif path and sockets.is_in_use(self._tree, pid, path) is not False:
-            why_unread = f"the QMP monitor {path} is or may be in use"
+            qmp_reason = f"the QMP monitor {path} is or may be in use"
         elif path:
-            why_unread = f"the QMP monitor {path} gave no answer"
+            qmp_reason = f"the QMP monitor {path} gave no answer"
             if answer := sockets.block_devices(self._path_of(pid, path), pid):
-                disks, read_from, why_unread = qemu.update_disks(disks, *answer), f"its arguments and {path}", ""
+                disks, read_from, qmp_reason = qemu.update_disks(disks, *answer), f"its arguments and {path}", ""
         number = options.get("id", "")  # Proxmox starts QEMU with "-id 100"
         return Guest(
             pid=pid,
-            hypervisor="proxmox" if number.isdecimal() else "libvirt" if by_libvirt else "qemu",
+            hypervisor="proxmox" if number.isdecimal() else "libvirt" if is_libvirt else "qemu",
             name=str(qemu.parse_option("name", options.get("name", "")).get("guest", "")),
             number=int(number[:_MAX_DIGITS]) if number.isdecimal() else None,
             disks=tuple(disks),
-            read_from=read_from + (f"; {why_unread}: disks that were added later are missing" if why_unread else ""),
+            read_from=read_from + (f"; {qmp_reason}: disks that were added later are missing" if qmp_reason else ""),
             trouble=f"the options in {options['readconfig']} were not read" if "readconfig" in options else "",
         )
 
@@ -141,18 +141,18 @@ class GuestReader:
                 return replace(disk, device=self._names.by_number(number))
             return replace(disk, mount_point=self._mount_point(pid, proc.mount_id(fd)))
 
-    def _mount_point(self, pid: int, number: int | None) -> str | None:
-        """Return this host's mount point of the filesystem that the process reaches through the mount ``number``."""
+    def _mount_point(self, pid: int, mount_id: int | None) -> str | None:
+        """Return this host's mount point of the filesystem that the process reaches through its mount ``mount_id``."""
         mounts = proc.parse_mounts(self._tree.data(f"/proc/{pid}/mountinfo", MAX_MOUNTS_BYTES) or b"")
         devices_of_process = {mount.number: mount.device for mount in mounts}
         devices_of_host = {mount.number: mount.device for mount in self._mounts}
-        device = devices_of_process.get(number or 0) or devices_of_host.get(number or 0)
-        # the file may have been opened by its path on this host; if the process does not mount that filesystem, its own
-        # file is a different one
+        device = devices_of_process.get(mount_id or 0) or devices_of_host.get(mount_id or 0)
+        # The file may have been opened on this host. If the process does not mount that filesystem, the path leads to a
+        # different file there.
         if device not in devices_of_process.values():
             return None
         candidates = [mount for mount in self._mounts if mount.device == device]
-        candidates.sort(key=lambda mount: mount.number != number)
+        candidates.sort(key=lambda mount: mount.number != mount_id)
         return candidates[0].mount_point if candidates else None
 
 

@@ -1,4 +1,4 @@
-"""Return how many flushes a filesystem sends to its device for one sync, as the device counts them.
+"""The number of flushes that a filesystem sends to its device for one sync, as the device counts them.
 
 The numbers were measured on Linux 6.1 and 6.18 for devices without FUA. For devices with FUA they are derived: a FUA
 write reaches such a device as one request, which ``/sys/block/X/stat`` does not count as a flush
@@ -128,7 +128,7 @@ class InPlace(LayerKind, frozen=True, kw_only=True):
     def syncing_thread_sends_flushes(self, node: Node, sync: Sync) -> bool:
         """Return whether the thread that syncs sends the flushes. It does if no metadata waits for the journal
         (ext4_sync_file with a committed transaction, xfs_file_fsync without a log force). Measured: this thread sent
-        all of 10 147 flushes while other processes committed all the time."""
+        all 10 147 flushes while other processes committed all the time."""
         return sync.overwrites and sync.call in {"fdatasync", "O_DSYNC"}
 
     def flushes_per_backing_fsync(self, node: Node) -> Range:

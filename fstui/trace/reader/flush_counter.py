@@ -15,8 +15,8 @@ from fstui.trace.reader.recording import EventRecording, TracedEvent
 from fstui.trace.reader.tracefs import MEMORY_DIVISOR, MIB
 
 MAX_BEGIN_DELAY_NS = 1_000_000_000
-"""``begin`` is called within this time after the start of a step. If the buffered events exceed MAX_BUFFERED_BYTES,
-older events are added up, because they are from before the next step."""
+"""Maximum delay between the start of a step and the call of ``begin``. If the buffered events exceed
+MAX_BUFFERED_BYTES, events that are older than this are processed at once: they are from before the next step."""
 FIRST_READ_DELAY_S = 0.05
 """Time from the start of a step to the first read of the buffers."""
 MAX_BUFFERED_BYTES = 6 * MIB

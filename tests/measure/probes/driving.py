@@ -30,7 +30,7 @@ def measure_step(
 ) -> Step:
     """Run a step with these settings on this host."""
     runner = StepRunner(0, PlannedStep(name="step", settings=settings), LocalMachine(), (), hear)
-    return asyncio.run(runner.run(HeldDirectory.from_path(directory), facts=facts))
+    return asyncio.run(runner.run(HeldDirectory.from_path(directory), report_facts=facts))
 
 
 DEADLINE_S = 60.0

@@ -6,9 +6,8 @@ the syncs were acknowledged. For O_DIRECT without a sync, a shortage only means 
 cache.
 
 ## How it was measured
-Sectors written (field 7 of `/sys/block/X/stat`) are compared with the bytes of the step. The sectors of
-devices that each store a part of the data are added up; each member of a mirror must receive all of it. The data is new
-and incompressible, and there is one writer.
+Sectors written (field 7 of `/sys/block/X/stat`) are compared with the bytes of the step. Those of striped devices are
+added up; each member of a mirror must receive all of it. The data is new and incompressible, and there is one writer.
 
 ## What it proves, and what it does not
 A shortage is certain, unless a layer compresses or deduplicates: then this rule does not apply. On btrfs, a sufficient

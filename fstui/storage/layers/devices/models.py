@@ -36,7 +36,7 @@ class Model(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     how_to_check: str | None = None
     """A sentence for the user: who can confirm that, and how."""
     data_lifetime: str | None = None
-    """For a disk that belongs to its instance: after which events its data is kept, and after which it is lost."""
+    """For an instance store: after which events its data is kept, and after which it is lost."""
     write_placement: WritePlacement = "in place"
     """Where a hard disk writes: in place, to a log on its platters, or to its own flash."""
     over_rdma: bool = False
