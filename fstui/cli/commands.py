@@ -59,7 +59,7 @@ _REPLACEMENTS = {"plan": "run SCENARIO DIR --plan"}
 SIMULATE_COMMANDS = frozenset({"check", "fit", "list", "run", "serve", "watch"})
 
 APP = "DIR"
-"""The name of the app as a click command. Users cannot call it, so a directory of this name can still be opened."""
+"""The name of the app as a click command. It is not in COMMANDS, so ``fstui DIR`` can open a directory of this name."""
 
 
 class Commands(click.Group):

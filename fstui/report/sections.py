@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from fstui.model.judgement import Answer, Verdict
 from fstui.report.text import GLYPHS, NONE, SPEED_GLYPHS
 
-if TYPE_CHECKING:  # the first screen appears without this module
+if TYPE_CHECKING:  # importing it would delay the first screen
     from fstui.model.run import Run
 
 Value = str | int | float | bool | None

@@ -126,7 +126,7 @@ def _expected_per_device(
     if expected is None or not devices:
         return None
     if any(kind(node.kind).repeats_commits for node in level.path):
-        expected = expected.with_commits_repeated()
+        expected = expected.with_extra_commit_flush()
     # on md RAID0, btrfs sends each disk one flush per sync, and the disk with its FUA block a second one
     if not counts.fua_reaches_all:
         expected = expected.for_member()

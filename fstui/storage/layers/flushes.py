@@ -62,8 +62,8 @@ class ExpectedFlushes(NamedTuple):
         """Return the flushes at one of several devices that each get every flush and only some of the FUA writes."""
         return ExpectedFlushes(self.plain | self.fua, self.fua)
 
-    def with_commits_repeated(self) -> ExpectedFlushes:
-        """Return the flushes if each optional journal commit costs one further flush."""
+    def with_extra_commit_flush(self) -> ExpectedFlushes:
+        """Return the flushes if a journal commit, which is the optional part of the range, costs one flush more."""
         optional = self.plain.high - self.plain.low
         return ExpectedFlushes(Range(self.plain.low, self.plain.high + optional), self.fua)
 

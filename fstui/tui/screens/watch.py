@@ -106,7 +106,7 @@ class LiveWatchScreen(BaseScreen):
             self.call_later(self._leave)  # the last event has arrived, so the child process has ended
 
     async def go_back(self) -> None:
-        """Stop the child, which removes its trace instances and reports. A second key press does not wait for that."""
+        """Stop the child and wait for its last report. A second key press leaves at once."""
         if self._watching is None or self._is_over:
             self._leave()
         else:

@@ -8,7 +8,7 @@ intercepts a sync and returns success, so the sync makes nothing durable. The di
 Any of these signs is enough:
 
 - fsync and fdatasync of a pipe succeed, although the kernel refuses both with EINVAL. This sign is ignored if
-  both calls left no dirty page of a regular file.
+  the two calls leave no page of a regular file dirty.
 - After two or more syncs, the file's page was still dirty (`/proc/self/smaps`). After three calls of fdatasync through
   `syscall(2)`, which bypass such a library, it was clean.
 - A file opened with O_DSYNC has lost the flag (`F_GETFL`).
