@@ -19,20 +19,20 @@ from fstui.model.storage import Medium, Target
 from fstui.powercut.plan import PowerCutPlan
 from fstui.powercut.records import PREFIX
 from fstui.report.figures import BY_HAND, power_cut_writes, write_volume_text
-from fstui.report.glossary import terms_in
 from fstui.report.latency_map import LogScale
 from fstui.report.text import fold, origin
 from fstui.runs.scenarios import Setting
 from fstui.tui import offers
 from fstui.tui.drawing import charts, io_path
 from fstui.tui.drawing.cells import Column, StyledText, fit, fit_columns, line, paragraph, rule, title_line
-from fstui.tui.drawing.report import term_lines
 from fstui.tui.offers import Choices, Offer
 from fstui.tui.styles import AREA, BAD, FAINT, WARNING
 from fstui.tui.widgets.table import TableContent, row_cells
 
 _BAR_WIDTH, _WIDE_BAR_WIDTH, _WIDE_SCREEN, _VERY_WIDE_SCREEN = 12, 24, 103, 150
 _MAX_PROSE_WIDTH = 120
+_MIN_TERMS_HEIGHT = 2
+"""A rule and a term of one line."""
 _ARROWS = "◂  ▸"
 _BARS = ("DURATION", "BYTES")
 _FREE_SPACE_DIVISOR = 10
@@ -155,16 +155,27 @@ def notes(
     about, height_left = paragraph(help_text, prose_width), height - len(lines) - 1
     if height_left <= len(about) and height_left < len(about) + len(pictures):
         about = _whole_sentences(help_text, prose_width, height_left - 1)  # the last line says how many lines follow
-    terms = terms_in(f"{offer.form.question} {help_text}") if offer.plan or offer.refusal else ()
-    return [*lines, line(), *about, *pictures, *_terms(terms, width, height_left - len(about) - len(pictures))]
+    drawn = [*lines, line(), *about, *pictures]
+    if not (offer.plan or offer.refusal):  # the plan will take the room
+        return drawn
+    return [*drawn, *_terms(f"{offer.form.question} {help_text}", width, height - len(drawn))]
 
 
-def _terms(names: Sequence[str], width: int, height: int) -> list[Text]:
-    """Draw as many terms as fit; none if not even the first one does."""
-    if not names:
+def _terms(words: str, width: int, height: int) -> list[Text]:
+    """Draw as many terms of a text as fit; none if not even the first one does."""
+    if height < _MIN_TERMS_HEIGHT:
         return []
-    drawn = [rule(width, "terms", "g: all terms"), *term_lines(names, width)]
-    return drawn if len(drawn) <= height else _terms(names[:-1], width, height)
+    # late, because both take 3 MiB: most screens have no room for terms
+    from fstui.report.glossary import terms_in  # noqa: PLC0415
+    from fstui.tui.drawing.report import term_lines  # noqa: PLC0415
+
+    names = terms_in(words)
+    while names:
+        drawn = [rule(width, "terms", "g: all terms"), *term_lines(names, width)]
+        if len(drawn) <= height:
+            return drawn
+        names = names[:-1]
+    return []
 
 
 def _whole_sentences(text: str, width: int, height: int) -> list[Text]:
