@@ -46,7 +46,7 @@ SECTIONS = {
         "lab": ("teaching", "Make real storage with known faults, for a class."),
     },
 }
-"""The module and the help line of each command. With them, the help is printed without importing the commands."""
+"""The module and the help line of each command. So --help does not import the commands."""
 
 COMMANDS = {name: entry for section in SECTIONS.values() for name, entry in section.items()}
 

@@ -39,7 +39,7 @@ _FOCUS_SCRIPT = """<script>
     takeKeys();
   });
 </script>"""
-"""Send keys to the terminal without a click, and to "Restart" after the app has ended."""
+"""Give the keyboard focus to the terminal when the page loads, and to "Restart" after the app has ended."""
 
 
 @click.command("serve")
@@ -53,7 +53,7 @@ def serve(simulate: str | None, host: str, port: int, url: str | None) -> None:
     """Serve the lessons and a simulated disk to browsers, for a class.
 
     The printed address contains a random token. Only people who know the address can open the app, and the app cannot
-    reach real storage. Ctrl-C ends it.
+    reach real storage. Ctrl-C stops the server.
 
     Example: fstui serve --host 0.0.0.0 --url http://class.example:8000
     """
@@ -84,7 +84,7 @@ async def _serve(disk: str, host: str, port: int, url: str) -> int:
         await runner.setup()
         try:
             await web.TCPSite(runner, host, port).start()
-            say(f"{url}/{token}/ : lessons, and the simulated disk {disk}. Ctrl-C ends it.")
+            say(f"{url}/{token}/ : lessons, and the simulated disk {disk}. Ctrl-C stops the server.")
             await stopped.wait()
         except OSError as error:
             reason = os.strerror(error.errno or 0)
@@ -106,22 +106,23 @@ async def application(command: list[str], url: str, token: str) -> Any:
     from textual_serve.server import Server  # noqa: PLC0415
 
     app = await Server(f"exec {shlex.join(command)}", title="fstui", public_url=url)._make_app()
-    app.on_startup.clear()  # it prints a banner
+    app.on_startup.clear()  # the startup handler prints a banner
     browsers: set[asyncio.Task[Any]] = set()
 
-    async def adapt_page(request: Any, handler: Any) -> Any:
-        match request.match_info.route.name:
-            case "websocket":
-                task = asyncio.current_task()
-                assert task is not None
-                browsers.add(task)
-                task.add_done_callback(browsers.discard)
-                return await handler(request)
-            case "index":
-                page = await handler(request)
-                page.text = _REMOTE_LINK.sub("", page.text).replace("</body>", f"{_FOCUS_SCRIPT}</body>")
-                return page
+    @web.middleware
+    async def track_browsers(request: Any, handler: Any) -> Any:
+        task = asyncio.current_task()
+        if request.match_info.route.name == "websocket" and task:
+            browsers.add(task)
+            task.add_done_callback(browsers.discard)
         return await handler(request)
+
+    @web.middleware
+    async def adapt_page(request: Any, handler: Any) -> Any:
+        page = await handler(request)
+        if request.match_info.route.name == "index":
+            page.text = _REMOTE_LINK.sub("", page.text).replace("</body>", f"{_FOCUS_SCRIPT}</body>")
+        return page
 
     async def end_apps(_: Any) -> None:
         for browser in browsers:
@@ -129,7 +130,7 @@ async def application(command: list[str], url: str, token: str) -> Any:
         if browsers:
             await asyncio.wait(browsers, timeout=CLOSE_S)
 
-    app.middlewares.append(web.middleware(adapt_page))
+    app.middlewares.extend((track_browsers, adapt_page))
     app.on_shutdown.append(end_apps)
 
     @web.middleware
@@ -153,7 +154,7 @@ def _run_app() -> None:
     home, disk = sys.argv[1:]
     session, _ = session_on(disk)  # before chdir, because the path of a file may be relative
     with tempfile.TemporaryDirectory(dir=home) as directory:
-        # the runs, settings and ledger of the user who serves are neither shown nor changed
+        # do not show or change the runs, settings and ledger of the user who started the server
         os.environ.update(XDG_STATE_HOME=directory, XDG_CONFIG_HOME=directory, HOME=directory, PWD=directory)
         os.chdir(directory)
         app = FstuiApp(session, ascii_only=False, push_first_screens=lambda app: app.push_screen(LessonsScreen()))

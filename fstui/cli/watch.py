@@ -18,8 +18,7 @@ from fstui.cli.output import ReaderGone, is_terminal, say
 from fstui.model.at_risk import AtRiskFinished, AtRiskReport, AtRiskSecond, AtRiskStarted
 from fstui.model.watch import WatchedSecond, WatchEvent, WatchFinished, WatchReport, WatchStarted
 from fstui.report import watch as report
-from fstui.report.at_risk import at_risk_report
-from fstui.report.at_risk import line as risk_line
+from fstui.report.at_risk import at_risk_report, summary_line
 from fstui.report.text import simulation_warning
 from fstui.runs.session import Session
 
@@ -124,4 +123,4 @@ def _narrate(event: WatchEvent, devices: Collection[str] | None) -> None:
         case WatchedSecond(second=second) if is_terminal(sys.stderr):
             say(report.line(second if devices is None else second.only_of(devices)))
         case AtRiskSecond(second=state) if is_terminal(sys.stderr):
-            say(risk_line(state))
+            say(summary_line(state))

@@ -104,7 +104,7 @@ def total(at_risk: AtRisk) -> str:
     return f"At risk: {'; '.join(parts)}." if parts else "None of the counted files and names is at risk."
 
 
-def line(at_risk: AtRisk) -> str:
+def summary_line(at_risk: AtRisk) -> str:
     exposed = [program for program in at_risk.programs if program.bytes]
     if not exposed:
         return "nothing at risk"

@@ -50,7 +50,7 @@ class EntryProvider(Provider):
     async def search(self, query: str) -> Hits:
         words, runs = [re.escape(word) for word in query.split()], await self._runs()
         for entry in (*self._keys(), *self._mounts(), *self._scenarios(), *self._rules_and_themes(), *runs):
-            # Each word must stand in the entry: letters scattered over a name or a sentence match almost anything.
+            # Each word must occur in the entry: letters scattered over a name or a sentence match almost anything.
             in_name = [re.search(rf"(?i)(?<!\w){word}", entry.name) for word in words]
             if all(re.search(f"(?i){word}", f"{entry.name} {entry.help}") for word in words):
                 name = Content(entry.name).highlight_regex(f"(?i){'|'.join(words)}", style="underline")

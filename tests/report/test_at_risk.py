@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from fstui.model.at_risk import AtRisk, AtRiskReport
 from fstui.model.host import Host
-from fstui.report.at_risk import at_risk_report, line, total
+from fstui.report.at_risk import at_risk_report, summary_line, total
 from fstui.trace.at_risk import limits, sentences
 from tests.factories.at_risk import SECOND, STATE, program
 from tests.printing import as_text, csv_rows
@@ -53,8 +53,8 @@ def test_csv_contains_values() -> None:
 
 
 def test_each_second_is_one_line() -> None:
-    assert line(STATE) == "nats-server (812) 40.0 MiB in 2 files, oldest 1 m 58 s · 1 other program"
-    assert line(AtRisk()) == "nothing at risk"
+    assert summary_line(STATE) == "nats-server (812) 40.0 MiB in 2 files, oldest 1 m 58 s · 1 other program"
+    assert summary_line(AtRisk()) == "nothing at risk"
 
 
 def test_without_a_trace_the_limits_say_what_is_missing() -> None:

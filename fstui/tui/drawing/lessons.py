@@ -101,7 +101,7 @@ def introduction(lesson: Lesson, width: int) -> list[Text]:
 
 def pictures(lesson: Lesson, planned: Sequence[PlannedRun], result: TakenLesson | None, width: int) -> list[Text]:
     measured = _measured_rates(lesson, result, width) if result else planned_steps(lesson, planned, width)
-    return [*reach(lesson, planned, width, hidden=result is None), *measured, *disks(lesson, planned, width)]
+    return [*location_lines(lesson, planned, width, hidden=result is None), *measured, *disks(lesson, planned, width)]
 
 
 def title(lesson: Lesson, stage: str, width: int) -> list[Text]:
@@ -114,25 +114,25 @@ def title(lesson: Lesson, stage: str, width: int) -> list[Text]:
     ]
 
 
-def question(text: str, choice: Choice, chosen: int | None, width: int, *, right: str = "") -> list[Text]:
-    """Draw a text, a question and clickable answers. ``right``: the remark after the right answer; empty: hide it."""
+def question(text: str, choice: Choice, chosen: int | None, width: int, *, remark: str = "") -> list[Text]:
+    """Draw a text, a question and clickable answers. ``remark``: the words after the right answer; empty: hide it."""
     lines = [*prose(text, width), line()] if text else []
     lines += [*prose(choice.ask, width, HEAD), line()]
     for number, answer in enumerate(choice.choices, 1):
         sign = "▸" if number == chosen else " "
-        if not right:
+        if not remark:
             rows = _answer(answer, f"   {sign} {number}  ", width, "" if number == chosen else KEY, "")
             for row in rows if number == chosen else ():
                 row.stylize(SELECTED, 3)
             lines += [clickable(row, f"answer({number})") for row in rows]
             continue
         style = GOOD if number == choice.right else BAD if number == chosen else ""
-        notes = [(f"  ✓ {right}", GOOD)] if number == choice.right else []
+        notes = [(f"  ✓ {remark}", GOOD)] if number == choice.right else []
         notes += [("  ◂ you", FAINT)] if number == chosen else []
         rows, tail = _answer(answer, f"   {sign} {number}  ", width, HEAD, style), line(*notes)
         fits = rows[-1].cell_len + tail.cell_len <= width
         lines += [*rows[:-1], rows[-1].append_text(tail)] if fits else [*rows, line("     ").append_text(tail)]
-    if right and chosen is not None:
+    if remark and chosen is not None:
         is_right = chosen == choice.right
         lines += [line(), line(("   Right.", GOOD) if is_right else (f"   No: {choice.right} is right.", WARNING))]
         lines += prose(choice.answer, width)
@@ -219,8 +219,8 @@ def claim_lines(claims: Sequence[CheckedClaim], width: int) -> list[Text]:
 def comparison(choice: Choice, chosen: int | None, claims: Sequence[CheckedClaim], width: int) -> list[Text]:
     lines = claim_lines(claims, width)
     lines += [line(), line(("   You were asked:", FAINT))]
-    right = "right, as measured" if all(claim.holds for claim in claims) else "right"
-    return [*lines, *question("", choice, chosen, width, right=right)]
+    remark = "right, as measured" if all(claim.holds for claim in claims) else "right"
+    return [*lines, *question("", choice, chosen, width, remark=remark)]
 
 
 def explanation(lesson: Lesson, width: int) -> list[Text]:
@@ -241,7 +241,7 @@ def disks(lesson: Lesson, planned: Sequence[PlannedRun], width: int) -> list[Tex
     return lines
 
 
-def reach(lesson: Lesson, planned: Sequence[PlannedRun], width: int, *, hidden: bool) -> list[Text]:
+def location_lines(lesson: Lesson, planned: Sequence[PlannedRun], width: int, *, hidden: bool) -> list[Text]:
     """Draw where the data of each step is when the call returns, or question marks if that is hidden."""
     if not planned:
         return []
@@ -288,7 +288,7 @@ def _window_s(elapsed_s: float) -> float:
 
 
 def prose(text: str, width: int, style: str = "") -> list[Text]:
-    """Draw paragraphs, which blank lines separate."""
+    """Draw paragraphs. Blank lines in the text separate them."""
     lines: list[Text] = []
     for words in filter(None, text.split("\n\n")):
         lines += [line()] if lines else []

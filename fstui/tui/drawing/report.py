@@ -96,9 +96,9 @@ def details(run: Run, earlier: Run | None = None) -> list[Detail]:
         if not without_threshold.empty:
             extras.append(Detail("commits per second per product", partial(section_lines, without_threshold)))
     servers = Section("about these servers", lines=notes(run))
-    named = [("I/O path", io_path.section(run)), *((section.title, section) for section in report.tables(run))]
-    named += [(servers.title, servers), ("published rates", references.run_references(run))]
-    return extras + [Detail(name, partial(section_lines, section)) for name, section in named if not section.empty]
+    titled = [("I/O path", io_path.section(run)), *((section.title, section) for section in report.tables(run))]
+    titled += [(servers.title, servers), ("published rates", references.run_references(run))]
+    return extras + [Detail(name, partial(section_lines, section)) for name, section in titled if not section.empty]
 
 
 def row(detail: Detail, width: int, *, selected: bool) -> Text:

@@ -38,7 +38,7 @@ class BaseScreen(Screen[None]):
     """Whether the next run, or the result of this run, replaces the screen."""
 
     _notice = ""
-    _closed_notice = ""
+    _just_closed = ""
     """The notice that the last key press closed. If it was a question, the same key press may answer it."""
     _question = ""
     """The last notice that asked for a second key press."""
@@ -145,15 +145,15 @@ class BaseScreen(Screen[None]):
     async def action_back(self) -> None:
         if prompt := self.query("Input"):
             await prompt.remove()
-        elif not self._closed_notice or self._closed_notice != self._question:  # else this key only closes the question
+        elif not self._just_closed or self._just_closed != self._question:  # else this key only closes the question
             await self.go_back()
 
     async def go_back(self) -> None:
         await self.fstui.action_back()
 
     def on_key(self) -> None:
-        self._closed_notice, self._notice = self._notice, ""
-        if self._closed_notice:
+        self._just_closed, self._notice = self._notice, ""
+        if self._just_closed:
             self.part("footer").redraw()
 
     async def on_click(self, event: Click) -> None:

@@ -40,7 +40,7 @@ class HistoryScreen(BaseScreen):
         Command("history.trend", "t", "trend", "trend", "Show how the rates on each filesystem changed."),
         Command("history.note", "n", "note", "note", "Save a note with this run."),
         RECORDING,
-        Command("history.delete", "d", "delete", "delete", "Delete this run. It asks first."),
+        Command("history.delete", "d", "delete", "delete", "Delete this run, after a confirmation."),
         HELP,
         BACK,
         QUIT,
@@ -73,7 +73,7 @@ class HistoryScreen(BaseScreen):
     def compose(self) -> ComposeResult:
         yield self.lines("title", self._draw_title, classes="line")
         yield self.table
-        yield self.lines("nothing", self._draw_nothing)
+        yield self.lines("empty", self._draw_empty_message)
         with Container(id="below"):
             yield self.lines("trend", self._draw_trend, frame=True)
             yield self.lines("selected", self._draw_selected, frame=True)
@@ -121,7 +121,7 @@ class HistoryScreen(BaseScreen):
 
     @work(group="document")
     async def read_chosen(self) -> None:
-        """Read the document of the selected run, and again if another run was selected while it was read."""
+        """Read the document of the selected run. Repeat this if another run was selected before it was read."""
         self._is_reading = True
         while (chosen := self.chosen) and chosen.path not in self._documents and not chosen.unreadable:
             try:
@@ -208,7 +208,7 @@ class HistoryScreen(BaseScreen):
         if (chosen := self.chosen) is None:
             return
         question = f"Delete {chosen.id or chosen.path} permanently? Press the same key again to delete it."
-        if self._closed_notice != question:
+        if self._just_closed != question:
             self.ask(question)
             return
         self.change(history.delete(chosen.path))
@@ -237,7 +237,7 @@ class HistoryScreen(BaseScreen):
         number = " · ".join(filter(None, (drawing.rates_label(self.rows or (), width), number)))
         return [title_line(name, "", number, width)]
 
-    def _draw_nothing(self, width: int, height: int) -> list[Text]:
+    def _draw_empty_message(self, width: int, height: int) -> list[Text]:
         if self.rows:
             return []
         return [line(f"  {self._empty_text if self.rows is None else NO_MATCH if self.filter_text else NO_RUN}")]

@@ -316,7 +316,7 @@ class LessonScreen(BaseScreen):
                 return [*comparison, *(drawing.disks(lesson, self._planned_runs, width) if is_huge else [])]
             case "explain":
                 return drawing.explanation(lesson, width)
-        question = drawing.question("", lesson.question, self.answer, width, right="right" if self.answer else "")
+        question = drawing.question("", lesson.question, self.answer, width, remark="right" if self.answer else "")
         if not self.has_class("-huge"):
             return question
         reasons = [*drawing.claim_lines(self._claims, width), line(), *drawing.prose(lesson.explain, width)]
@@ -333,7 +333,7 @@ class LessonScreen(BaseScreen):
     def _pictures(self, width: int) -> list[Text]:
         """Draw where data is after a call: question marks before the end of the runs, then the answer and the rates."""
         is_hidden = self.stage in ("predict", "run")
-        reach = drawing.reach(self.lesson, self._planned_runs, width, hidden=is_hidden)
+        reach = drawing.location_lines(self.lesson, self._planned_runs, width, hidden=is_hidden)
         disks = drawing.disks(self.lesson, self._planned_runs, width)
         if is_hidden:
             return [*reach, *disks]

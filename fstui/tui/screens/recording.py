@@ -25,14 +25,14 @@ class RecordingScreen(BaseScreen):
     """Charts over time, and the programs and devices of the chosen moment."""
 
     KEYS = (
-        Command("recording.next", "n", "incident(1)", "next incident", "To the next incident."),
-        Command("recording.earlier", "left", "move(-1)", "move", "One column earlier.", shown_as="←→"),
-        Command("recording.later", "right", "move(1)", "", "One column later."),
-        Command("recording.in", "up,plus", "zoom(-1)", "zoom", "Show a shorter time.", shown_as="↑↓"),
-        Command("recording.out", "down,minus", "zoom(1)", "", "Show a longer time."),
-        Command("recording.previous", "p", "incident(-1)", "", "To the previous incident."),
-        Command("recording.first", "home", "move(-10000000)", "", "To the beginning of the recording."),
-        Command("recording.last", "end", "move(10000000)", "", "To the end of the recording."),
+        Command("recording.next", "n", "incident(1)", "next incident", "Go to the next incident."),
+        Command("recording.earlier", "left", "move(-1)", "move", "Go one column back in time.", shown_as="←→"),
+        Command("recording.later", "right", "move(1)", "", "Go one column forward in time."),
+        Command("recording.in", "up,plus", "zoom(-1)", "zoom", "Zoom in: show a shorter period.", shown_as="↑↓"),
+        Command("recording.out", "down,minus", "zoom(1)", "", "Zoom out: show a longer period."),
+        Command("recording.previous", "p", "incident(-1)", "", "Go to the previous incident."),
+        Command("recording.first", "home", "move(-10000000)", "", "Go to the beginning of the recording."),
+        Command("recording.last", "end", "move(10000000)", "", "Go to the end of the recording."),
         COPY,
         HELP,
         BACK,
@@ -45,10 +45,10 @@ class RecordingScreen(BaseScreen):
         "chart shows a figure over time: how long the longest sync and a write took, how much was written and was not "
         "yet written back, and the share of the time in which processes waited for CPU, I/O and memory. ▲ marks the "
         "moment. Its figures are on the right, for the device of the incident, or else the slowest one. Columns of "
-        "incidents are yellow. The tables show the programs that waited in its ten seconds, the processes that wrote "
-        "and read most, and the devices in its second; each title names the time that its figures cover. A process "
-        "writes into memory first, so its rate may differ from that of the device. On the command line: "
-        "fstui what-happened."
+        "incidents are yellow. The tables show the programs that waited during the ten seconds around the moment, "
+        "the processes that wrote and read most, and the devices during that second. Each title names the time of its "
+        "figures. A process writes into memory first, so its rate may differ from that of the device. On the command "
+        "line: fstui what-happened."
     )
 
     def __init__(self) -> None:

@@ -151,7 +151,7 @@ class ResultScreen(BaseScreen):
         first, *others = files
         names = ", ".join((first, *(Path(name).suffix for name in others)))
         question = f"Press the same key again to write {counted(len(files), 'file')} into {self.fstui.cwd}: {names}."
-        if self._closed_notice != question:
+        if self._just_closed != question:
             self.ask(question)
         else:
             self.fstui.save_files(files)
