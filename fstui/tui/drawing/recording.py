@@ -59,7 +59,7 @@ DEVICES = (
 
 
 class RecordingView(msgspec.Struct, frozen=True):
-    answer: WhatHappened
+    what_happened: WhatHappened
     time: float
     start: float
     cell_s: int = ZOOMS[0]
@@ -85,14 +85,14 @@ class RecordingView(msgspec.Struct, frozen=True):
 def columns(view: RecordingView, width: int) -> tuple[int, int]:
     """Return the number of columns of a chart and their width in cells. A short recording has wider columns."""
     cells = max(width - _LABEL_WIDTH - _PEAK_WIDTH - 2, 10)
-    recorded = ceil((view.answer.end - view.answer.start) / view.cell_s) + 1
+    recorded = ceil((view.what_happened.end - view.what_happened.start) / view.cell_s) + 1
     column_width = max(cells // recorded, 1)
     return cells // column_width, column_width
 
 
 def title(view: RecordingView, width: int) -> Text:
     moment = f"{datetime.fromtimestamp(view.time):%Y-%m-%d %H:%M:%S}"
-    return title_line("recording", view.answer.host, moment, width)
+    return title_line("recording", view.what_happened.host, moment, width)
 
 
 def timeline(view: RecordingView, width: int, height: int, figures: Sequence[Chart] = CHARTS) -> list[Text]:
@@ -263,8 +263,8 @@ def _device_cells(device: DeviceSecond, elapsed_s: float) -> tuple[str, ...]:
 def sentence(view: RecordingView, width: int) -> list[Text]:
     """Draw the incident at the moment, or why there are no records."""
     current = next(iter(_incidents_at(view)), None)
-    gaps = [gap for gap in view.answer.gaps if gap.start <= view.time < gap.end]
-    number = len(view.answer.incidents)
+    gaps = [gap for gap in view.what_happened.gaps if gap.start <= view.time < gap.end]
+    number = len(view.what_happened.incidents)
     text = f"Nothing unusual at this moment. The recording has {counted(number, 'incident')}"
     text += " (press n or p)." if number else "."
     if current:
@@ -276,7 +276,7 @@ def sentence(view: RecordingView, width: int) -> list[Text]:
 
 def incidents(view: RecordingView, width: int) -> list[Text]:
     """If there are several incidents, draw the beginning of their sentences. The one at the chosen moment is bold."""
-    listed, current = view.answer.incidents, _incidents_at(view)[:1]
+    listed, current = view.what_happened.incidents, _incidents_at(view)[:1]
     lines = [rule(width, counted(len(listed), "incident"), "n, p")]
     for incident in listed:
         text = incident_line(incident).partition(";")[0].partition(" in ")[0]
@@ -286,7 +286,7 @@ def incidents(view: RecordingView, width: int) -> list[Text]:
 
 def _incidents_at(view: RecordingView) -> list[Incident]:
     begin, end = view.time, view.time + view.cell_s
-    return [incident for incident in view.answer.incidents if incident.start <= end and incident.end >= begin]
+    return [incident for incident in view.what_happened.incidents if incident.start <= end and incident.end >= begin]
 
 
 def _duration(seconds: int) -> str:

@@ -80,20 +80,20 @@ class RecordingScreen(BaseScreen):
     async def open_recording(self) -> None:
         """Read the recording and choose its worst moment, or the last one."""
         try:
-            answer = await recordings.read_what_happened(None)
+            what_happened = await recordings.read_what_happened(None)
         except (OSError, Refused) as trouble:
             self._empty_text = str(trouble)
             self.redraw()
             return
         await self.wait_for_refresh()  # before the first refresh, the timeline has no width
-        worst = answer.incidents[0] if answer.incidents else None
-        time = (worst.start + worst.end) / 2 if worst else answer.end - 2 * ZOOMS[0]
-        self.view = RecordingView(answer, time, 0.0)
+        worst = what_happened.incidents[0] if what_happened.incidents else None
+        time = (worst.start + worst.end) / 2 if worst else what_happened.end - 2 * ZOOMS[0]
+        self.view = RecordingView(what_happened, time, 0.0)
         await self._show(time)
 
     async def _show(self, time: float) -> None:
         assert self.view is not None
-        begin, end = self.view.answer.start, self.view.answer.end
+        begin, end = self.view.what_happened.start, self.view.what_happened.end
         view = replace(self.view, time=min(max(time, begin), end - 1), second=None, window=None, is_read=False)
         device = view.incident_device
         if device != view.device:
@@ -138,7 +138,7 @@ class RecordingScreen(BaseScreen):
     async def action_incident(self, offset: int) -> None:
         if self.view is None:
             return
-        middles = [(incident.start + incident.end) / 2 for incident in self.view.answer.incidents]
+        middles = [(incident.start + incident.end) / 2 for incident in self.view.what_happened.incidents]
         ahead = [time for time in middles if (time - self.view.time) * offset > 1]
         if ahead:
             await self._show(min(ahead) if offset > 0 else max(ahead))
@@ -149,7 +149,7 @@ class RecordingScreen(BaseScreen):
         if self.view is not None:
             day = f"{datetime.fromtimestamp(self.view.time):%Y-%m-%d}"
             sentence = " ".join(text.plain.strip() for text in drawing.sentence(self.view, 10_000))
-            self.copy(f"{self.view.answer.host}, {day} {sentence}")
+            self.copy(f"{self.view.what_happened.host}, {day} {sentence}")
 
     def action_scroll(self, lines: int) -> None:
         for part in ("waits", "devices", "incidents"):
