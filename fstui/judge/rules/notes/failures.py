@@ -22,9 +22,7 @@ _FULL_ERRNOS = frozenset({errno.ENOSPC, errno.EDQUOT})
 _SHUTDOWN_ERRNOS = frozenset({errno.EIO, errno.EUCLEAN, errno.EROFS, errno.ESHUTDOWN, errno.ENOTCONN})
 """The errors of a filesystem that has shut itself down, become read-only or found its data corrupted (EFSCORRUPTED is
 EUCLEAN), or whose server is gone."""
-_SAVE_DATA = (
-    "Copy the data off first. Then look at the kernel's log ('dmesg') and at that of the disk ('smartctl -a DEVICE')."
-)
+_SAVE_DATA = "Copy the data off first. Then look at 'dmesg' and 'smartctl -a DEVICE'."
 
 
 @rule(order=20)
