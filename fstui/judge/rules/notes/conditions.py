@@ -39,8 +39,7 @@ def disturbed(case: Case) -> Iterator[Conclusion]:
         yield Conclusion(
             title=f"the storage changed in {counted(len(changed), 'step')}: {changes[0]}",
             sentence=f"The storage changed before or during {count(len(changed))} of {all_steps} "
-            f"({words.join_words(changes)}), so "
-            f"{'that step is' if len(changed) == 1 else 'those steps are'} not judged.",
+            f"({words.join_words(changes)}); {'that step is' if len(changed) == 1 else 'those steps are'} not judged.",
             verdict="cannot-tell",
             steps=changed,
             evidence=(f"{step.name}: {line}" for step in changed for line in step.changed),
