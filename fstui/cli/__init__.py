@@ -1,8 +1,8 @@
 """The command line.
 
 A command parses its arguments, calls ``fstui.runs``, and prints a report from ``fstui.report``. Data goes to stdout,
-progress to stderr. The module of a command is imported only when the command is called. Below ``fstui.runs``,
-commands import only ``fstui.model``.
+progress to stderr. The module of a command is imported only when the command is called. Of the
+packages that ``fstui.runs`` itself uses, commands import only ``fstui.model`` and ``fstui.powercut``.
 """
 
 from __future__ import annotations

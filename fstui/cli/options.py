@@ -37,7 +37,7 @@ class Duration(click.FloatRange):
 
 
 def combine(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return several options as one decorator."""
+    """Combine several option decorators into one decorator."""
     return lambda command: reduce(lambda decorated, option: option(decorated), reversed(options), command)
 
 
@@ -65,7 +65,7 @@ def output_option() -> Callable[[Any], Any]:
 
 def _check_output(context: click.Context, param: click.Parameter, path: Path | None) -> Path | None:
     if path is not None and not context.resilient_parsing:
-        import asyncio  # noqa: PLC0415  help needs neither
+        import asyncio  # noqa: PLC0415  deferred, because --help needs neither asyncio nor fstui.runs
 
         from fstui.runs import files  # noqa: PLC0415
 
@@ -75,7 +75,7 @@ def _check_output(context: click.Context, param: click.Parameter, path: Path | N
 
 def report_options(*more: str) -> Callable[[Any], Any]:
     """Return ``--format`` with the formats of every report and ``more``, and ``--output``."""
-    from fstui.report import formats  # noqa: PLC0415  the app starts without them
+    from fstui.report import formats  # noqa: PLC0415  deferred: the app does not need them to start
 
     return combine(format_option(*formats.report_names(), *more), output_option())
 
@@ -91,7 +91,7 @@ def fail_on_option(*, with_speed: bool = True) -> Callable[[Any], Any]:
 
 
 def is_failure(verdict: Verdict | None, speed: Answer | None, fail_on: Collection[str]) -> bool:
-    """Return whether the verdict is one of ``fail_on`` or worse, or ``slow`` is one of them and the storage is slow."""
+    """Return whether the verdict is in ``fail_on`` or worse than one in it, or ``slow`` is in it and the storage is."""
     if SLOW in fail_on and speed in TOO_SLOW:
         return True
     return verdict is not None and any(worse in fail_on for worse in VERDICTS[VERDICTS.index(verdict) :])
@@ -133,20 +133,20 @@ def parse_settings(settings: Sequence[str]) -> dict[str, str]:
     return values
 
 
-def _value_here_or_before_command(context: click.Context, param: click.Parameter, value: object) -> object:
+def _own_or_global_value(context: click.Context, param: click.Parameter, value: object) -> object:
     return value or context.find_root().params.get(str(param.name), value)
 
 
 trust_option: Callable[[Any], Any] = click.option(
     "--trust-dir",
     is_flag=True,
-    callback=_value_here_or_before_command,
+    callback=_own_or_global_value,
     help="As root, write even to a directory that another user can rename.",
 )
 simulate_option: Callable[[Any], Any] = click.option(
     "--simulate",
     metavar="DISK",
-    callback=_value_here_or_before_command,
+    callback=_own_or_global_value,
     help="Use a simulated disk: a name from 'fstui lessons --disks', or a file. To change a parameter: DISK,KEY=VALUE.",
 )
 trace_option = click.option(

@@ -36,7 +36,7 @@ _filter_option = click.option(
 @report_options()
 @click.pass_context
 def history_(ctx: click.Context, words: str, format_: str, output: Path | None) -> None:
-    """List the saved runs, the newest first.
+    """List the saved runs, newest first.
 
     \b
     Examples:

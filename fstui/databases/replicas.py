@@ -1,4 +1,4 @@
-"""The settings with which a probe starts, connects and queries a primary and its replica of MariaDB or MySQL.
+"""Settings that a probe needs to start, connect and query a MariaDB or MySQL primary and its replica.
 
 The servers use 127.0.0.1 in a network namespace of their own, because replication supports no unix socket
 (https://dev.mysql.com/doc/refman/8.4/en/replication-howto-slaveinit.html). GTID: https://mariadb.com/kb/en/gtid/,
@@ -31,7 +31,7 @@ _COMMON_OPTIONS = ("--skip-name-resolve", "--skip-slave-start", "--innodb-buffer
 
 
 class Replication(NamedTuple):
-    """The options, statements and queries with which one kind of server replicates."""
+    """The options, statements and queries that one kind of server needs for replication."""
 
     primary_word: str
     replica_word: str

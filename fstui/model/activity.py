@@ -33,7 +33,7 @@ class RunningDatabase(Base, frozen=True, kw_only=True):
 
 class HostActivity(Base, frozen=True, kw_only=True):
     writers: tuple[ActiveWriter, ...] = ()
-    """By bytes written per second, the most first."""
+    """Sorted by bytes written per second, largest first."""
     databases: tuple[RunningDatabase, ...] = ()
     hidden: bool = False
     """The processes of other users could not be read."""

@@ -57,7 +57,7 @@ class ProgramAtRisk(BytesAtRisk, frozen=True, kw_only=True):
     direct_bytes: Count = 0
     """The most bytes that the disks of these files may hold in their caches. Any program may have written them."""
     names: int
-    """Files that were created or renamed, whose directory is not yet durable."""
+    """Files that were created or renamed and whose directory entry is not yet durable."""
     oldest_name_s: Amount | None
 
     @property
@@ -110,7 +110,7 @@ class AtRisk(Base, frozen=True, kw_only=True):
 
     elapsed_s: Amount = 0.0
     programs: tuple[ProgramAtRisk, ...] = ()
-    """By bytes at risk, the most first."""
+    """Sorted by bytes at risk, largest first."""
     files: tuple[FileAtRisk, ...] = ()
     names: tuple[NamesAtRisk, ...] = ()
     devices: tuple[WriteCacheAtRisk, ...] = ()

@@ -78,7 +78,7 @@ def _scaled(number: float, limit: float, units: Sequence[str]) -> tuple[float, s
 
 
 def exact_size(number: int) -> str:
-    """The exact number of bytes, in the form of ``--set``: ``16K``, ``1M``, ``1000``."""
+    """The exact number of bytes, in the format that ``--set`` accepts: ``16K``, ``1M``, ``1000``."""
     for unit, factor in (("T", 1 << 40), ("G", 1 << 30), ("M", 1 << 20), ("K", 1 << 10)):
         units, rest = divmod(number, factor)
         if not rest and 0 < units < 10_000:

@@ -104,7 +104,7 @@ class Step(Base, frozen=True, kw_only=True):
     prepare_s: Amount = 0.0
     elapsed_s: Amount = 0.0
     delayed_ns: Count = msgspec.field(default=0, name="held_ns")
-    """How long the probe was blocked while it handed over its samples."""
+    """How long the probe was blocked while it sent its samples to fstui."""
     cpu_wait_ns: Count | None = None
     """How long a writer was ready to run and had no CPU. With several writers: the longest of these times."""
     longest_cpu_wait_ns: Count | None = None

@@ -59,7 +59,7 @@ class Readback:
 
     def __init__(self) -> None:
         self.has_answered = False
-        self.error: str | None = "the program that reads them has ended"
+        self.error: str | None = "the program that reads the records has ended"
         """Why the records could not be read; None if they could."""
         self.directory_exists = False
         self.end_reason: str | None = None
@@ -178,7 +178,7 @@ async def _inspect(directory: str, machine: RecordsHost) -> TargetDirectory:
 
 
 async def _check_unmountable(directory: str, header: PowerCutHeader, machine: RecordsHost) -> None:
-    """Raise Refused if the directory contains the records, or if that cannot be found out."""
+    """Raise Refused if the directory contains the records, or if this cannot be determined."""
     try:
         inspected = await machine.inspect(directory)
     except NotInspected as refusal:
@@ -246,7 +246,7 @@ async def _read_back(
     readback = Readback()
     with_acks = [stream for stream in header.streams if stream.writer in last_acks]
     has_database = any(stream.write_method in DATABASE_METHODS for stream in with_acks)
-    # a database writes to its files when it recovers, so it recovers a copy
+    # a database server writes to its files during recovery, so it is started on a copy
     copies = await Workspace.create_temporary() if has_database else None
     try:
         request = {

@@ -109,7 +109,7 @@ class HistoryDocument(JsonDocument, frozen=True, kw_only=True, tag="fstui.histor
 
 
 class Series(Base, frozen=True, kw_only=True):
-    """The runs of one scenario on one filesystem, the oldest first."""
+    """The runs of one scenario on one filesystem, oldest first."""
 
     target: str
     scenario: str
@@ -187,7 +187,7 @@ class LabStorage(Base, frozen=True, kw_only=True):
     name: str
     directory: str
     truth: str | None
-    """None while its envelope is closed."""
+    """None until the user reveals it (``fstui lab open NAME``)."""
 
 
 class LabDocument(JsonDocument, frozen=True, kw_only=True, tag="fstui.lab/1"):
@@ -209,7 +209,7 @@ class CampaignTotals(Base, frozen=True, kw_only=True):
 
     cuts: Count
     intact: Count
-    """Cuts without a loss. They are *kept* only if the power was cut."""
+    """Cuts without a loss. Their verdict is ``kept`` only if the power was cut."""
     lost: Count
     """Cuts with a loss."""
     not_mounted: Count
@@ -226,11 +226,11 @@ class CampaignTotals(Base, frozen=True, kw_only=True):
     misplaced: Count
     unreadable: Count
     in_flight: Count
-    """Blocks that are damaged because they were being written. They do not count as lost."""
+    """Blocks that are damaged because they were being written when the power was cut. They do not count as lost."""
 
 
 class Bound(Base, frozen=True, kw_only=True):
-    """The share of cuts that lose data."""
+    """A confidence interval for the share of cuts that lose data."""
 
     method: str
     confidence: float
@@ -272,7 +272,7 @@ DOCUMENTS: dict[str, tuple[type[msgspec.Struct], str]] = {
     "plan": (Plan, "What a run will do: fstui run --plan"),
     "scenarios": (ScenariosDocument, "What can be run: fstui scenarios"),
     "scenario": (ScenarioDocument, "One scenario with its steps and settings: fstui scenarios NAME"),
-    "history": (HistoryDocument, "The saved runs, the newest first: fstui history"),
+    "history": (HistoryDocument, "The saved runs, newest first: fstui history"),
     "trend": (TrendDocument, "How rates changed from run to run: fstui history trend"),
     "comparison": (
         ComparisonDocument,
@@ -290,7 +290,7 @@ EVENTS = "events"
 
 
 def schema(kind: type[msgspec.Struct], title: str) -> dict[str, Any]:
-    """Return the JSON Schema of a document. There is no public address, so its identifier is a URN."""
+    """Return the JSON Schema of a document. It is not published on the web, so its ``$id`` is a URN."""
     root, definitions = schema_of(kind)
     fields = definitions[kind.__name__]["properties"]
     name = fields["schema"].get("default") or fields["schema"]["enum"][0]

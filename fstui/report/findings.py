@@ -22,8 +22,8 @@ _NEARLY_FULL_SHARE, _NEARLY_FULL_BYTES = 0.05, 10 << 30
 
 
 def leading_finding(judged: Run | Judgement) -> Finding | None:
-    """Return the finding that the verdict is based on, otherwise a note that says why there is none, or None."""
-    from fstui.judge import leading_finding  # noqa: PLC0415  the first screen appears without the rules
+    """Return the finding that the verdict is based on; without a verdict, the note that says why, or None."""
+    from fstui.judge import leading_finding  # noqa: PLC0415  deferred: the first screen does not need the rules
 
     return leading_finding(judged.findings)
 
@@ -50,7 +50,7 @@ def next_steps(run: Run) -> tuple[str, ...]:
 
 
 def flags(judgement: Judgement | None) -> tuple[Finding, ...]:
-    """Return the defects of a filesystem's configuration and the findings that cannot tell, the worst first."""
+    """Return the defects of a filesystem's configuration and the findings whose verdict is cannot-tell, worst first."""
     findings = judgement.findings if judgement else ()
     return tuple(finding for finding in findings if finding.verdict and finding.verdict not in _GOOD)
 
@@ -84,7 +84,7 @@ def trouble(target: Target) -> str:
 
 
 def severity(target: Target, judgement: Judgement | None) -> tuple[int, bool]:
-    """Return a sort key: the worst first, filesystems that are always in memory last."""
+    """Return a sort key: worst first, filesystems that are always in memory last."""
     worst = verdict(target, judgement) or ("suspicious" if trouble(target) else None)
     return (VERDICTS.index(worst) if worst else len(VERDICTS)), in_memory(target)
 

@@ -25,7 +25,7 @@ _RECORDS = ("mount_point", "fstype", "source", "free_bytes", "stack", "medium", 
 
 
 def inventory_report(inventory: Inventory, judgements: Judgements) -> Report:
-    """Return the filesystems that store files, the worst first; then the reasons for defects, virtual machines, the
+    """Return the filesystems that store files, worst first; then the reasons for defects, virtual machines, the
     health of drives, and unused devices."""
     filesystems = [target for target in inventory.filesystems if not target.pseudo]
     filesystems.sort(key=lambda target: severity(target, judgements.get(target.mount_point)))

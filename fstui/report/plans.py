@@ -19,7 +19,7 @@ from fstui.runs.scenarios import Form, Scalar, Scenario, Setting
 
 _SCENARIOS = ("SCENARIO", "QUESTION", "TIME", "WRITES")
 _SETTINGS = ("KEY", "VALUE", "MEANING")
-_IDLE = "schedulers with I/O classes only: BFQ, and mq-deadline since Linux 5.14 (queue/scheduler)"
+_IDLE = "a scheduler that supports I/O classes: BFQ, or mq-deadline since Linux 5.14 (queue/scheduler)"
 
 
 def scenarios_report(planned: Sequence[tuple[Scenario, Plan]], cut: power_cut.PowerCutPlan) -> Report:
@@ -44,7 +44,7 @@ def scenario_report(scenario: Scenario, plan: Plan) -> Report:
 
 
 def power_cut_report(cut: power_cut.PowerCutPlan) -> Report:
-    duration = clock(cut.settings.seconds) if cut.settings.seconds else "until the power goes"
+    duration = clock(cut.settings.seconds) if cut.settings.seconds else "until the power is cut"
     writes = power_cut_writes(cut)
     summary = f"{counted(len(cut.combinations), 'combination')} at the same time, {duration}, writes {writes}"
     return _form_report(power_cut.FORM, summary, list(map(str, cut.combinations)), power_cut.write_command("DIR", {}))
@@ -79,7 +79,7 @@ def _amounts(plan: Plan, target: Target) -> Iterator[tuple[str, tuple[str, ...]]
     yield "next to" if plan.server else "into", (f"{target.path} ({stack_line(target)})",)
     media = {node.medium.reason for node in target.lowest if node.medium and node.medium.declared}
     yield "which is", tuple(sorted(media))
-    yield "takes", ("until it is stopped" if plan.seconds is None else f"about {seconds(plan.seconds)}",)
+    yield "takes", ("until stopped" if plan.seconds is None else f"about {seconds(plan.seconds)}",)
     peak = short_size(plan.peak_bytes)
     yield "writes", (f"{write_volume_text(plan)}, uses at most {peak} at any time; everything is removed at the end",)
     limit = plan.rate_limit
@@ -87,10 +87,10 @@ def _amounts(plan: Plan, target: Target) -> Iterator[tuple[str, tuple[str, ...]]
     if limit.bytes_per_s:
         limits.append(f"at most {short_size(limit.bytes_per_s)}/s, plus what the filesystem adds")
     if limit.idle:
-        limits.append(f"idle I/O class and nice 19. The class has an effect with {_IDLE}")
+        limits.append(f"idle I/O class and nice 19. The class takes effect only with {_IDLE}")
     if limits:
         limits.append("the speed of the storage is not judged")
-    yield "gently", tuple(limits)
+    yield "limits", tuple(limits)
 
 
 def _server(plan: Plan) -> Iterator[str]:
@@ -105,7 +105,7 @@ def _server(plan: Plan) -> Iterator[str]:
     )
     tables = ", then ".join(dict.fromkeys(setting.tables_in_words for setting in settings))
     yield f"{tables}; dropped at the end"
-    yield "the server's replicas, if there are any, receive all of it"
+    yield "the server's replicas, if any, receive all these writes"
 
 
 def _form_report(form: Form, summary: str, steps: Sequence[str], command: str) -> Report:

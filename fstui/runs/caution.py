@@ -53,7 +53,7 @@ async def check(
     if session.simulated or is_confirmed():
         return None, ()
     idle = await watch_idle(session, [site.raw_target])
-    # 0 for a larger run: unlike the app, the command line does not ask whether a run may write many bytes
+    # 0 for a large run: unlike the app, the command line does not ask for confirmation because of its size
     light_bytes = bytes_to_write if bytes_to_write <= LIGHT_RUN_BYTES else 0
     return idle, concerns(session, site, idle.busy_shares, peak_bytes, light_bytes)
 
@@ -94,7 +94,7 @@ def _space_concerns(site: Site, peak_bytes: int) -> Iterator[str]:
         return
     left_bytes = space.free_bytes - peak_bytes  # if it is below 0, the plan is refused
     if 0 <= left_bytes < LITTLE_SPACE_SHARE * space.total_bytes and left_bytes < LITTLE_SPACE_BYTES:
-        yield f"only {size(left_bytes)} of its {size(space.total_bytes)} stays free during the run"
+        yield f"only {size(left_bytes)} of the filesystem's {size(space.total_bytes)} will remain free during the run"
 
 
 def _memory_concerns() -> Iterator[str]:
@@ -110,7 +110,7 @@ async def other_runs(session: Session, site: Site) -> list[str]:
     except (OSError, Refused):
         return []
     return [
-        f"fstui already runs there: {entry.what}, process {entry.pid}. The shared disk distorts the results of both"
+        f"fstui is already running there: {entry.what}, process {entry.pid}. This distorts the results of both runs"
         for entry in entries
         if entry.kind == "directory" and _shares_storage(session, entry, site.raw_target)
     ]

@@ -1,4 +1,4 @@
-"""What earlier sessions of fstui left behind: the user's settings, and files and devices of runs that were killed."""
+"""What earlier sessions saved (the user's settings) and left behind (files and devices of killed runs)."""
 
 from __future__ import annotations
 

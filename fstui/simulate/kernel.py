@@ -103,7 +103,7 @@ class SimulatedFile:
         return self._commit_or_flush(end_ns, data_only=data_only)
 
     def sync(self, time_ns: float, *, data_only: bool) -> float:
-        """Run fsync or fdatasync. Raises SyncError if a write fails. The page is clean then: a second call succeeds."""
+        """Run fsync or fdatasync. Raises SyncError if a write fails. The page is then clean: a second call succeeds."""
         time_ns += self._host.syscall_us * US
         if self.syncs_stubbed:
             return time_ns

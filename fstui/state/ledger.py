@@ -222,7 +222,7 @@ def _is_owner_alive(entry: LedgerEntry) -> bool | None:
 
 
 def _is_empty(pid_namespace: str) -> bool:
-    """Return whether certainly no process is in a pid namespace.
+    """Return True only if it is certain that a pid namespace contains no process.
 
     All processes are visible only in the first pid namespace, and only if ``hidepid`` does not hide those of others.
     """

@@ -47,7 +47,7 @@ class Ring:
         self._stream = zlib.compressobj(wbits=31)
 
     def write(self, record: dict[str, Any]) -> None:
-        """Append a record. If the disk is full, drop the record and remove the oldest file."""
+        """Append a record. If it cannot be written, drop it and remove the oldest file."""
         if self._bytes >= self._max_bytes // MIN_FILES or time.monotonic() - self._began_s >= MAX_FILE_AGE_S:
             self.close()
         if self.dropped_records:

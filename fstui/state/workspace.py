@@ -39,7 +39,7 @@ _FSID_FROM_UUID = frozenset({"ext2", "ext3", "ext4", "btrfs", "zfs"})
 
 
 class HeldDirectory(NamedTuple):
-    """The path and identity of a run's directory. Programs must not use another directory with this path."""
+    """The path and identity of a run's directory. Child programs refuse another directory at the same path."""
 
     path: str
     device: int
@@ -106,10 +106,10 @@ def _why_refused(directory: str, reply: dict[str, Any], trust_directory: bool) -
             "nobody. Name another directory on the same mount."
         )
     if not reply["writable"]:
-        return f"{directory} is not writable by this user. Name a directory of yours on the same mount, or use sudo."
+        return f"{directory} is not writable by this user. Name one that you own on the same mount, or use sudo."
     if reply["renamers"] and not trust_directory:
         return (
-            f"{directory}: {reply['renamers']}, could replace what root writes there. Name a directory on the same "
+            f"{directory}: {reply['renamers']} could replace what root writes there. Name a directory on the same "
             "mount that only root can change, or run fstui as that user. If you trust them, add --trust-dir."
         )
     return None
@@ -177,7 +177,7 @@ class Workspace(RunDirectory):
             entry = await ledger.write_entry_in_child(run_id, "directory", path, *_mount_of(path))
         except OSError as error:
             raise Refused(
-                f"{error.filename}: {error.strerror}. fstui must record a directory there before it creates it. "
+                f"{error.filename}: {error.strerror}. fstui records each directory there before it creates it. "
                 "Set XDG_STATE_HOME to another directory."
             ) from None
         keeper = await Child.start("measure.helpers.directory", "keep", str(ledger.path_of(entry)))
@@ -240,19 +240,19 @@ async def remove_left_behind(entry: ledger.LedgerEntry) -> str | None:
 async def _remove_directory(entry: ledger.LedgerEntry) -> None:
     """Remove the directory. Raises OSError, and Refused if the path now leads to another filesystem or directory."""
     if entry.mount_point and entry.mount_point not in _mounts_by_point():
-        raise Refused(f"nothing is mounted on {entry.mount_point} now. Mount it, then 'fstui clean'")
+        raise Refused(f"nothing is mounted on {entry.mount_point} now. Mount it, then run 'fstui clean'")
     helper = "measure.helpers.directory.remove"
     # empty if the directory was removed; if there was no such directory, facts about its parent directory
     parent = await call_helper(helper, entry.what, timeout_s=_REMOVE_TIMEOUT_S, where=entry.what)
     if parent and _is_hidden(entry, parent["fsid"]):
         raise Refused(
-            f"another filesystem is mounted on {entry.mount_point} now. Mount the earlier one, then 'fstui clean'. "
+            f"another filesystem is mounted on {entry.mount_point} now. Mount the earlier one, then run 'fstui clean'. "
             f"If it no longer exists, delete {ledger.path_of(entry)}"
         )
     if parent and entry.above not in (0, parent["above"]):
         raise Refused(
-            f"{Path(entry.what).parent} was moved or removed since. If it is elsewhere, move it back, then "
-            f"'fstui clean'. If it is gone, delete {ledger.path_of(entry)}"
+            f"{Path(entry.what).parent} has been moved or removed since the run. If it is elsewhere, move it "
+            f"back, then run 'fstui clean'. If it is gone, delete {ledger.path_of(entry)}"
         )
 
 

@@ -306,7 +306,7 @@ class FstuiApp(App[int]):
         from fstui.tui.screens.result import ResultScreen  # noqa: PLC0415
 
         directory = saved.run.target.path if saved.run.target else None
-        self.push_screen(ResultScreen(saved.run, saved.path, directory, is_from_history=True))
+        self.push_screen(ResultScreen(saved.run, saved.path, directory, from_history=True))
 
     def _open(self, screen: BaseScreen) -> None:
         if isinstance(self.screen, BaseScreen) and self.screen.SHOWS_RUN:

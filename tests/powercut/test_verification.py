@@ -354,7 +354,7 @@ async def test_reading_back_writes_nothing(box: Box) -> None:
 
 async def test_reader_that_was_killed_proves_nothing(box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(children, "command", lambda *_: ["false"])
-    with pytest.raises(Refused, match="the records cannot be read: the program that reads them has ended"):
+    with pytest.raises(Refused, match="the records cannot be read: the program that reads the records has ended"):
         await box.check()
 
 

@@ -55,7 +55,7 @@ def test_two_runs_at_once_do_not_disturb_each_other(workshop: Path) -> None:
         first, second = (both.enter_context(headless.started_run(*words)) for _ in range(2))
         assert len(list(storage.directory.glob(".fstui-*"))) == 2
         runs = [headless.finish(process) for process in (first, second)]
-        (said,) = (line for line in runs[1][2].splitlines() if "fstui already runs there" in line)
+        (said,) = (line for line in runs[1][2].splitlines() if "fstui is already running there" in line)
         assert f"{storage.directory}/.fstui-{runs[0][1].id}, process {first.pid}" in said
         assert [code for code, _, _ in runs] == [0, 0]
         for _, run, _ in runs:

@@ -73,7 +73,7 @@ def test_low_space_is_refused_until_confirmed(workshop: Path, command: str) -> N
         words = words_of(command, workshop, directory)
         refused = headless.call(*words, environment=environment)
         assert refused.returncode == 2
-        assert b"stays free during the run" in refused.stderr and b"--yes" in refused.stderr
+        assert b"will remain free during the run" in refused.stderr and b"--yes" in refused.stderr
         assert [path.name for path in directory.iterdir()] == ["others"]
         confirmed = headless.call(*words, "--yes", environment=environment)
         assert confirmed.returncode == 0 and COMMANDS[command][2] in confirmed.stdout

@@ -53,7 +53,7 @@ def test_gigabytes_on_a_half_busy_device_raise_a_concern() -> None:
 )
 def test_little_space_is_less_than_a_tenth_and_a_gibibyte(free_mib: int, total_mib: int, expected: bool) -> None:
     found = reasons(free_mib * MIB, total_mib * MIB)
-    assert found == (("only 76.0 MiB of its 1.0 GiB stays free during the run",) if expected else ())
+    assert found == (("only 76.0 MiB of the filesystem's 1.0 GiB will remain free during the run",) if expected else ())
 
 
 def test_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:

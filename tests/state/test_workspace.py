@@ -131,7 +131,7 @@ async def test_a_renamed_parent_keeps_the_entry(tmp_path: Path) -> None:
     directory.mkdir()
     entry = await abandoned(directory)
     directory.rename(tmp_path / "data.old")
-    assert f"{directory} was moved or removed since" in (await remove_left_behind(entry) or "")
+    assert f"{directory} has been moved or removed since the run" in (await remove_left_behind(entry) or "")
     directory.mkdir()  # another directory at the same path
     assert "move it back" in (await remove_left_behind(entry) or "")
     assert ledger.entries() == [entry]

@@ -124,7 +124,7 @@ async def test_first_enter_warns_about_low_space(monkeypatch: pytest.MonkeyPatch
         await reached(pilot, QuestionScreen)
         await pilot.pause()
         text = "\n".join(screen_lines(pilot.app))
-        assert "of its 2.0 GiB stays free" in text and "into /srv/data/.fstui-…" in text
+        assert "of the filesystem's 2.0 GiB will remain free" in text and "into /srv/data/.fstui-…" in text
         assert "Enter run anyway" in text and "Esc back" in text and "Enter start" not in text
         await pilot.press("escape")
         await pilot.pause()

@@ -154,8 +154,8 @@ class Composition:
         return [edge for edge in edges if quantity != "fua" or self._received_bytes(edge.node) > 0]
 
     def _received_bytes(self, node: Node) -> float:
-        """Return the bytes that a layer received; infinity if not counted. If only its members count, this is the
-        largest copy, or the sum of the parts if that is more."""
+        """Return the bytes that a layer received; infinity if not counted. If only its members have counters:
+        the largest count of a member that gets every byte, or, if it is larger, the sum over those that share them."""
         own = self._own_count(node, "bytes")
         if own is not None:
             return own.low

@@ -144,12 +144,12 @@ def renamers(path: str) -> str | None:
     while True:
         status = os.stat(path)
         if status.st_uid not in (0, os.geteuid()):
-            return f"user {name_of(status.st_uid, pwd.getpwuid)}, who owns {path}"
+            return f"user {name_of(status.st_uid, pwd.getpwuid)}, who owns {path},"
         if not status.st_mode & stat.S_ISVTX:
             if status.st_mode & stat.S_IWOTH:
-                return f"any user, as all may write to {path}"
+                return f"any user, as all may write to {path},"
             if status.st_mode & stat.S_IWGRP and status.st_gid != 0:
-                return f"group {name_of(status.st_gid, grp.getgrgid)}, which may write to {path}"
+                return f"group {name_of(status.st_gid, grp.getgrgid)}, which may write to {path},"
             if status.st_mode & stat.S_IWGRP and has_acl(path):
                 return f"any user in the access control list of {path} (getfacl {path})"
         if path == "/":

@@ -1,4 +1,4 @@
-"""Program: report whether an NVMe controller has a volatile write cache, whether the cache is on, or its health.
+"""Program: report whether an NVMe controller has a volatile write cache, whether it is on, or the drive's health.
 
 It replaces ``nvme id-ctrl``, ``nvme get-feature -f 6`` and ``nvme smart-log``, and has the same arguments. stdout:
 ``{"vwc": 1}``, ``Current value:0x00000001``, or the values of the log page as JSON. Requires root.

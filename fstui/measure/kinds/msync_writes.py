@@ -48,7 +48,7 @@ class MsyncWrites(StepSettings, frozen=True, kw_only=True, tag="msync_writes"):
         if not 0 < self.seconds <= MAX_SECONDS:
             yield f"seconds must be more than 0 and at most {MAX_SECONDS}, not {self.seconds}"
         if not 1 <= self.block_bytes <= 8 << 20:
-            yield f"block_bytes must be between 1 and 8 MiB, not {self.block_bytes}"
+            yield f"block_bytes must be between 1 byte and 8 MiB, not {self.block_bytes}"
         if not self.block_bytes <= self.file_bytes <= MAX_MAPPED_BYTES:
             yield f"file_bytes must be between block_bytes and {MAX_MAPPED_BYTES}, not {self.file_bytes}"
         if not 1 <= self.max_bytes_per_s <= MAX_BYTES:

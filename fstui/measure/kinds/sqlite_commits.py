@@ -13,7 +13,7 @@ _LOG_BYTES = 16 << 20
 
 
 class SqliteCommits(StepSettings, frozen=True, kw_only=True, tag="sqlite_commits"):
-    """The size of the table, and the two pragmas that decide whether a commit is durable."""
+    """Settings of a step of SQLite commits. Only ``synchronous`` decides whether a commit is durable."""
 
     seconds: float = 1.0
     journal_mode: Literal["DELETE", "TRUNCATE", "PERSIST", "WAL"] = "DELETE"
@@ -50,7 +50,7 @@ class SqliteCommits(StepSettings, frozen=True, kw_only=True, tag="sqlite_commits
         if not 0 < self.seconds <= MAX_SECONDS:
             yield f"seconds must be more than 0 and at most {MAX_SECONDS}, not {self.seconds}"
         if self.rows < 1 or self.row_bytes < 1 or self.rows * self.row_bytes > MAX_BYTES:
-            yield f"rows and row_bytes must be at least 1, together at most {MAX_BYTES} bytes"
+            yield f"rows and row_bytes must be at least 1, and rows × row_bytes at most {MAX_BYTES}"
 
 
 class SqliteCommitsFigures(StepFigures, frozen=True, kw_only=True, tag="sqlite_commits"):

@@ -15,15 +15,15 @@ from msgspec.structs import replace
 from fstui.model.guests import Guest, GuestDisk
 from fstui.storage.guests.sockets import decode_json, get_json
 
-VHOST_USER = "the vhost-user process behind it decides: see its arguments"
+VHOST_USER = "the vhost-user process that backs this disk decides: see that process's arguments"
 
 
 def firecracker_guest(
-    pid: int, words: Sequence[str], read_file: Callable[[str], bytes | None], path_of: Callable[[str], str]
+    pid: int, argv: Sequence[str], read_file: Callable[[str], bytes | None], resolve_path: Callable[[str], str]
 ) -> Guest:
-    options = _option_values(words, ("--api-sock", "--config-file", "--id"))
+    options = _option_values(argv, ("--api-sock", "--config-file", "--id"))
     socket, file = options.get("--api-sock", ["/run/firecracker.socket"])[0], options.get("--config-file", [""])[0]
-    config, read_from = get_json(path_of(socket), pid, "/vm/config"), f"its API socket {socket}"
+    config, read_from = get_json(resolve_path(socket), pid, "/vm/config"), f"its API socket {socket}"
     if config is None and file:
         config, read_from = decode_json(read_file(file) or b""), file
     drives = config.get("drives") if isinstance(config, dict) else None
@@ -48,10 +48,10 @@ def _firecracker_disk(drive: Mapping[str, Any]) -> GuestDisk:
     )
 
 
-def cloud_hypervisor_guest(pid: int, words: Sequence[str], path_of: Callable[[str], str]) -> Guest:
-    options = _option_values(words, ("--api-socket", "--disk"))
+def cloud_hypervisor_guest(pid: int, argv: Sequence[str], resolve_path: Callable[[str], str]) -> Guest:
+    options = _option_values(argv, ("--api-socket", "--disk"))
     socket = options.get("--api-socket", [""])[0].removeprefix("path=")
-    reply = get_json(path_of(socket), pid, "/api/v1/vm.info") if socket else None
+    reply = get_json(resolve_path(socket), pid, "/api/v1/vm.info") if socket else None
     config = reply.get("config") if isinstance(reply, dict) else None
     drives, read_from = list(map(_parse_pairs, options.get("--disk", []))), "its arguments"
     trouble = "" if drives else "its API socket gave no answer, and its arguments name no disk"
@@ -74,8 +74,8 @@ def _cloud_hypervisor_disk(index: int, drive: Mapping[str, Any]) -> GuestDisk:
 
 
 def _writable_drives(drives: Sequence[Any]) -> Iterator[Mapping[str, Any]]:
-    options = (drive for drive in drives if isinstance(drive, dict))
-    return (drive for drive in options if not (is_on(drive.get("is_read_only")) or is_on(drive.get("readonly"))))
+    valid_drives = (drive for drive in drives if isinstance(drive, dict))
+    return (drive for drive in valid_drives if not (is_on(drive.get("is_read_only")) or is_on(drive.get("readonly"))))
 
 
 def is_on(value: object, default: bool = False) -> bool:
@@ -85,11 +85,11 @@ def is_on(value: object, default: bool = False) -> bool:
     return default if value in (None, "auto") else value in ("on", "yes", "true", "y")
 
 
-def _option_values(words: Sequence[str], options: Sequence[str]) -> dict[str, list[str]]:
+def _option_values(argv: Sequence[str], options: Sequence[str]) -> dict[str, list[str]]:
     """Return the values of these options: ``--disk A B --disk C``, ``--disk=A``."""
     values: dict[str, list[str]] = {}
     current_option = ""
-    for word in words[1:]:
+    for word in argv[1:]:
         name, equals, value = word.partition("=")
         if word.startswith("--"):
             current_option = name

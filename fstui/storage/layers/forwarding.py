@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 
 Delivery = Literal["each", "shared", "sometimes", "never"]
 """``each``: every member gets the request. ``shared``: one of the members gets it, by its offset or in turn.
-``sometimes``: it is not known how often a member gets such requests."""
+``sometimes``: it is not known how often a member gets such requests. ``never``: none; of data, at most extra copies."""
 
 
 class Forwarded(NamedTuple):
@@ -52,8 +52,8 @@ SOME_WRITES = Forwarded("each", "sometimes", "sometimes")
 INTENT_LOG = Forwarded("shared", "shared", "sometimes")
 """ZFS writes its log to one vdev after the other, and flushes those that it wrote to."""
 COPY = Forwarded("each", "sometimes", "never")
-"""The fast device of a write-through cache, or a write-behind member of a mirror. It gets every flush, and copies of
-data that no sync waits for."""
+"""The fast device of a write-through cache, or a write-behind member of a mirror. It gets every flush. It also
+gets copies of data, but no sync waits for them."""
 CACHED_BLOCK_LIST = Forwarded("sometimes", "sometimes", "never")
 """The list of cached blocks in a cache that holds only copies. If it is lost, the data is still on the slow device."""
 LATER_WRITES = Forwarded("sometimes", "sometimes", "shared")

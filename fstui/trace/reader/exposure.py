@@ -29,7 +29,7 @@ class DatedBytes:
 
     def __init__(self) -> None:
         self._writes: deque[tuple[float, int]] = deque()
-        """Time and number of bytes of each write, the oldest first."""
+        """Time and number of bytes of each write, oldest first."""
         self.total = 0
 
     @property

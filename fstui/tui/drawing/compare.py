@@ -54,7 +54,7 @@ SIDE_BY_SIDE = (
 
 
 def blocks(report: Report, height: int = 0) -> list[Card]:
-    """Return cards: the runs, the steps, and latency maps of the step with the largest lead, which fill ``height``."""
+    """Return cards: the runs, the steps, and latency maps of the step whose rates differ most. They fill ``height``."""
     legend, *sections = [section for section in report.text_sections[1:] if not section.only_in_documents]
     steps = [section for section in sections if section.header == compare.RANKING_HEADER]
     notes = [note for section in sections if section.title == compare.NOTES_TITLE for note in section.lines]
@@ -62,7 +62,7 @@ def blocks(report: Report, height: int = 0) -> list[Card]:
 
     def draw(width: int) -> list[Text]:
         faint = [part for note in notes for part in paragraph(note, width, style=FAINT)]
-        draw_steps = _side_by_side if width < MIN_FRAME_WIDTH and len(legend.rows) == len("AB") else _steps
+        draw_steps = _side_by_side if width < MIN_FRAME_WIDTH and len(legend.rows) == 2 else _steps
         return [*section_lines(legend, width), rule(width, "steps"), *draw_steps(steps, width), *faint]
 
     cards: list[Card] = [("runs", draw)]
@@ -97,9 +97,9 @@ def _steps(steps: Sequence[Section], width: int) -> list[Text]:
     names = [step.title for step in steps]
     ratios = [cell_len(cell_text(row[3])) for step in steps for row in step.rows]
     widths = {"STEP": min(max(map(cell_len, names), default=0), width * 3 // 10), "RATIO": max(ratios, default=0)}
-    wider = max(widths["RATIO"] - _RATIO_WIDTH, 0)
+    extra = max(widths["RATIO"] - _RATIO_WIDTH, 0)
     columns = [
-        replace(each, width=widths.get(each.title, each.width), from_width=each.from_width and each.from_width + wider)
+        replace(each, width=widths.get(each.title, each.width), from_width=each.from_width and each.from_width + extra)
         for each in STEPS
     ]
     bar_width = next((column.width for column in fit_columns(columns, width - 4) if column.title == _BAR_TITLE), 0)

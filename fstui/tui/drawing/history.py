@@ -45,13 +45,13 @@ _REMARKS = Column("REMARKS", 12, gap=2)
 _MIN_PICTURE_LINES = 8
 _AXIS_CELLS = 8
 _MIN_TREND_ROWS, _MAX_TREND_ROWS, _MIN_ROOM_FOR_TABLE, _CARD_LINES = 4, 36, 12, 5
-"""Height of the bars of a trend. Lines of a card besides the bars: its frame, a sentence and the labels of the bars."""
+"""Minimum and maximum height of a trend's bars, and of bars with a table; other lines of a card (frame, texts)."""
 _LABEL_CELLS, _DATED_BAR_CELLS, _MAX_BAR_CELLS = 8, 23, 24
 """Minimum width of a bar that is labelled with its rate, and with its rate and date; maximum width of a bar."""
 
 
 def rows(runs: Sequence[Summary], width: int) -> TableContent:
-    """Return a row for each run; its path is the key. The title of the bars names their scale."""
+    """Return a row for each run; its path is the key. The title of the BAR column is the range of its scale."""
     columns: Sequence[Column] = COLUMNS
     if width >= _VERY_WIDE:  # the bars take the width that the paths leave
         longest_target = max((drawn_width(_target_with_remarks(run)) for run in runs), default=0)
@@ -92,13 +92,13 @@ def _table(runs: Sequence[Summary], left_out: Sequence[str], widest: str, width:
 
 
 def rates_label(runs: Sequence[Summary], width: int) -> str:
-    """Return "rates of" and the step of all rates; empty if there are several steps, or a column shows the step."""
+    """Return "rates of STEP" if all rates are of one step, and bars but no STEP column are shown; otherwise nothing."""
     names = {run.rate_of for run in runs if run.rate_per_s}
     return f"rates of {names.pop()}" if _NARROW <= width < _WIDE and len(names) == 1 else ""
 
 
 def sorted_by(runs: Sequence[Summary], title: str) -> list[Summary]:
-    """Sort by a column: times and rates from the highest, verdicts from the worst, texts alphabetically."""
+    """Sort by a column: newest time first, highest rate first, worst verdict first, texts alphabetically."""
     newest_first = sorted(runs, key=lambda run: run.started_at, reverse=True)
     keys: dict[str, Callable[[Summary], Any]] = {
         "": lambda run: VERDICTS.index(run.verdict) if run.verdict else len(VERDICTS),
@@ -116,7 +116,7 @@ def sorted_by(runs: Sequence[Summary], title: str) -> list[Summary]:
 
 
 def trend(summaries: Sequence[Summary], chosen: Summary, width: int, rows: int) -> list[Text]:
-    """Draw the rates of the series to which the chosen run belongs. The other runs are dimmed. One run is no series."""
+    """Draw the rates of the chosen run's series, with the other runs dimmed. Return nothing for a single run."""
     runs = next((runs for runs in report.series(summaries) if chosen in runs), [])
     if len(runs) < 2:
         return []

@@ -77,7 +77,7 @@ def heat_maps(views: Sequence[tuple[str, LatencyView]], width: int, height: int,
 def heat_map(view: LatencyView, width: int, height: int, axis: LogScale | None = None) -> list[Text]:
     """Draw the map, highest latency first, and the time axis below it. ``axis``: the common axis of several maps.
 
-    A braille dot shows that there were operations of this latency, with 2 × 4 dots per cell. The style of a cell shows
+    Each cell has 2 × 4 braille dots. A dot is set if there were operations of this latency. The style of a cell shows
     its share of the operations in its column (see ``LEGEND``). Red is a stall, yellow is faster than the device can be.
     A step of known length fills the map from left to right. A step without a length scrolls by whole columns.
     """

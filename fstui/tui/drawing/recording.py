@@ -64,7 +64,7 @@ class RecordingView(msgspec.Struct, frozen=True):
     start: float
     cell_s: int = ZOOMS[0]
     buckets: dict[int, Bucket] = {}
-    """By the number of the cell."""
+    """The buckets by column of the chart."""
     second: Second | None = None
     window: Window | None = None
     is_read: bool = False
@@ -74,7 +74,7 @@ class RecordingView(msgspec.Struct, frozen=True):
 
     @property
     def incident_device(self) -> str:
-        """The device of the incident at the moment; empty if there is none."""
+        """The device of the incident at the chosen moment; empty if there is none."""
         return next((incident.device for incident in _incidents_at(self)), "")
 
     @property
@@ -98,7 +98,7 @@ def title(view: RecordingView, width: int) -> Text:
 def timeline(view: RecordingView, width: int, height: int, figures: Sequence[Chart] = CHARTS) -> list[Text]:
     """Draw the charts. Below them are the times, the chosen moment and, if they fit, the figures that do not change.
 
-    The columns of the incident at the moment have the warning colour.
+    The columns of the incident at the chosen moment have the warning colour.
     """
     number, column_width = columns(view, width)
     cursor = min(max(view.cell, 0), number - 1)
@@ -115,7 +115,7 @@ def timeline(view: RecordingView, width: int, height: int, figures: Sequence[Cha
         unchanged = []
     shown = changing[: max(chart_lines // _MIN_CHART_ROWS, 1)]
     rows, extra = divmod(max(chart_lines - len(unchanged), 0), max(len(shown), 1))
-    remark = _covers(view.start + cursor * view.cell_s, view.cell_s)
+    remark = _time_range(view.start + cursor * view.cell_s, view.cell_s)
     device = bucket.device if (bucket := buckets[cursor]) else ""
     lines = [rule(width, f"one column is {_duration(view.cell_s)}", " · ".join(filter(None, ("▲", device, remark))))]
     incident = next(iter(_incidents_at(view)), None)
@@ -179,19 +179,19 @@ def _chart(
     return lines
 
 
-def _covers(start: float, elapsed_s: float) -> str:
+def _time_range(start: float, elapsed_s: float) -> str:
     """Return the time that figures cover: ``10 s, 13:43:20–13:43:30``."""
     times = "–".join(f"{datetime.fromtimestamp(when):%H:%M:%S}" for when in (start, start + elapsed_s))
     return f"{elapsed_s:.0f} s, {times}"
 
 
 def waits(view: RecordingView, width: int) -> list[Text]:
-    """Draw the programs that waited in the window of the moment, and those that read and wrote the most."""
+    """Draw the programs that waited in the window of the chosen moment, and those that read and wrote the most."""
     window = view.window
     if window is None:
         state = "the programs of this moment were not recorded" if view.is_read else "reading …"
         return [rule(width, "programs that waited"), line((f"   {state}", FAINT))]
-    top = rule(width, "programs that waited", _covers(window.at - window.elapsed_s, window.elapsed_s))
+    top = rule(width, "programs that waited", _time_range(window.at - window.elapsed_s, window.elapsed_s))
     if window.traced_s is None:
         rows = [line(("   not traced: only root may trace the kernel", FAINT))]
     else:
@@ -228,7 +228,7 @@ def _busiest_processes(window: Window) -> list[Text]:
 
 
 def devices(view: RecordingView, width: int) -> list[Text]:
-    """Draw what each device did in the second of the moment, and how long processes waited."""
+    """Draw what each device did in the chosen second, and how long processes waited."""
     second = view.second
     if second is None:
         return [rule(width, "devices", "not recorded" if view.is_read else "reading …")]
@@ -243,7 +243,7 @@ def devices(view: RecordingView, width: int) -> list[Text]:
     not_written_back = size(sum(second.memory_kib) * 1024)
     pressure = f"   pressure: {', '.join(shares) or 'not counted'} · {not_written_back} not written back"
     drawn = table(used_columns(DEVICES, rows, {}), rows, width) if rows else []
-    remark = _covers(second.at - second.elapsed_s, second.elapsed_s) if rows else "idle"
+    remark = _time_range(second.at - second.elapsed_s, second.elapsed_s) if rows else "idle"
     return [rule(width, "devices", remark), *drawn, line((pressure, FAINT))]
 
 
@@ -261,14 +261,14 @@ def _device_cells(device: DeviceSecond, elapsed_s: float) -> tuple[str, ...]:
 
 
 def sentence(view: RecordingView, width: int) -> list[Text]:
-    """Draw the incident at the moment, or why there are no records."""
+    """Draw the incident at the chosen moment, or why there are no records."""
     current = next(iter(_incidents_at(view)), None)
     gaps = [gap for gap in view.what_happened.gaps if gap.start <= view.time < gap.end]
     number = len(view.what_happened.incidents)
     text = f"Nothing unusual at this moment. The recording has {counted(number, 'incident')}"
-    text += " (press n or p)." if number else "."
+    text += " (n: next, p: previous)." if number else "."
     if current:
-        text = f"{_covers(current.start, current.end - current.start)}: {current.sentence}"
+        text = f"{_time_range(current.start, current.end - current.start)}: {current.sentence}"
     elif gaps:
         text = f"{span(gaps[0].start, gaps[0].end)}: {gaps[0].reason}."
     return headline(text, width, "; ")

@@ -69,14 +69,14 @@ _SEE_BELOW = ", see “is it slow?” below"
 """The answer about speed is not a finding, so its reasons are in a section of their own."""
 
 
-def title(run: Run, width: int, *, is_from_history: bool = False) -> Text:
+def title(run: Run, width: int, *, is_saved: bool = False) -> Text:
     name = run.scenario.name if run.scenario else ""
     place = io_path.path(run.target) if run.target else ""
-    has_year = is_from_history and width >= MIN_FRAME_WIDTH
+    has_year = is_saved and width >= MIN_FRAME_WIDTH
     when = datetime.fromisoformat(run.started_at).strftime("%-d %b %Y %H:%M" if has_year else "%-d %b %H:%M")
     status = "" if run.status == "finished" else f" · {run.status}"
     remark = f"{when} · {seconds(run.elapsed_s)}{status}"
-    badge = "  ".join(filter(None, (origin(run.simulated), "saved run" if is_from_history else "")))
+    badge = "  ".join(filter(None, (origin(run.simulated), "saved run" if is_saved else "")))
     return title_line(name, place, remark, width, badge)
 
 

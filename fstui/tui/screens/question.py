@@ -1,4 +1,4 @@
-"""A question in a box in front of the screen that asks it."""
+"""A modal dialog that asks for confirmation before a run."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class QuestionScreen(BaseScreen, ModalScreen[None]):
             box.border_title = Text(self._title)
             yield self.lines("reasons", self._draw_reasons)
             yield self.footer_lines()
-        yield self.lines("cover", lambda width, height: [line()])  # hides the keys of the screen behind
+        yield self.lines("cover", lambda width, height: [line()])  # hides the key hints below the dialog
 
     def action_confirm(self) -> None:
         self._on_confirm()

@@ -55,7 +55,7 @@ class RecordingScreen(BaseScreen):
         super().__init__()
         self.view: RecordingView | None = None
         self.seconds_view: RecordingView | None = None
-        """The seconds around the moment, if they fit on the screen."""
+        """The seconds around the chosen moment, if they fit on the screen."""
         self._empty_text = "Reading the recording …"
 
     def compose(self) -> ComposeResult:

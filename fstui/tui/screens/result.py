@@ -51,11 +51,11 @@ class ResultScreen(BaseScreen):
     SHOWS_RUN = True
     HELP_TEXT = (
         "The verdict covers the measured seconds and is not proof: only power cuts show whether acknowledged data "
-        "survives. The line below the verdict says whether the storage is slow. Move through the findings, "
-        "the steps and the sections below them: changes since the previous run, the I/O path with what was requested, "
-        "passed on and dropped, why the storage is slow or not, tables of databases, and a comparison with published "
-        "rates. The selected row is explained at the top; Enter shows it on a page of its own (the first Enter only "
-        "asks). FLUSH/SYNC is the number of flushes at the lowest devices per requested sync. W-AMP (write "
+        "survives. The line below the verdict says whether the storage is slow. Select a finding, a step or a "
+        "section to see its explanation at the top. The sections are: changes since the previous run; the I/O path, "
+        "with the requests that were passed on and dropped; why the storage is slow or not; tables of databases; and a "
+        "comparison with published rates. Enter shows the selected row on a page of its own (the first time, press "
+        "Enter twice). FLUSH/SYNC is the number of flushes at the lowest devices per requested sync. W-AMP (write "
         "amplification) is the number of bytes that arrived there per byte written."
     )
 
@@ -67,9 +67,9 @@ class ResultScreen(BaseScreen):
         save_error: str | None = None,
         repeated_run: Run | None = None,
         *,
-        is_from_history: bool = False,
+        from_history: bool = False,
     ) -> None:
-        """``repeated_run``: the run that this run repeats. ``is_from_history``: the title says "saved run"."""
+        """``repeated_run``: the run that this run repeats. ``from_history``: the title says "saved run"."""
         super().__init__()
         self.result = run
         self.saved_to = saved_to
@@ -77,7 +77,7 @@ class ResultScreen(BaseScreen):
         self.save_error = save_error
         self.findings = list(ordered(run))
         self.repeated_run = repeated_run
-        self.is_from_history = is_from_history
+        self.from_history = from_history
         self.details = details(run, repeated_run)
         tables = {section.title for section in replicas.tables(run)}
         table_rows = (index for index, row in enumerate(self.rows) if isinstance(row, Detail) and row.title in tables)
@@ -89,9 +89,7 @@ class ResultScreen(BaseScreen):
 
     def compose(self) -> ComposeResult:
         yield self.lines(
-            "title",
-            lambda width, height: [drawing.title(self.result, width, is_from_history=self.is_from_history)],
-            classes="line",
+            "title", lambda width, _: [drawing.title(self.result, width, is_saved=self.from_history)], classes="line"
         )
         yield self.lines("verdict", lambda width, height: [drawing.verdict(self.result, width)], classes="line")
         yield self.lines("speed", lambda width, height: drawing.speed(self.result, width))
@@ -164,7 +162,7 @@ class ResultScreen(BaseScreen):
 
     def action_power_cut(self) -> None:
         if self.directory is None or self.result.target is None:
-            self.say("The saved run does not say where it was measured.")
+            self.say("The saved run does not record the directory that was measured.")
         else:
             self.fstui.open_power_cut(self.directory, self.result.target, {})
 

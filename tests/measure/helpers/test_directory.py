@@ -339,7 +339,7 @@ def test_inspect_reports_who_could_rename_roots_files(
     os.chown(here, owner, 0)
     here.chmod(mode)
     renamers = directory.inspect(str(here / below))["renamers"]
-    assert renamers == (f"{said} {here}" if said else None)
+    assert renamers == (f"{said} {here}," if said else None)
 
 
 @pytest.mark.root

@@ -71,7 +71,7 @@ def test_scenario_may_contain_msync_writes(tmp_path: Path) -> None:
         ("seconds = 0\n", "seconds must be more than 0"),
         ("file_bytes = 2147483648\n", "file_bytes must be between block_bytes and 1073741824"),
         ("file_bytes = 1024\n", "file_bytes must be between block_bytes"),
-        ("block_bytes = 0\n", "block_bytes must be between 1 and 8 MiB"),
+        ("block_bytes = 0\n", "block_bytes must be between 1 byte and 8 MiB"),
         ('offsets = "append"\n', "It takes random, same"),
         ("writers = 2\n", "unknown field `writers`"),
     ],

@@ -9,7 +9,7 @@ Model and firmware were read from `/sys/block/X/device` and looked up in fstui's
 
 ## What it proves, and what it does not
 The reports are about other drives of the same model, after power cuts, host crashes or bad sectors. This drive may work
-for years. No rate of syncs can show such a fault.
+for years. Such a fault cannot be detected from the rate of syncs.
 
 ## What to do next
 Turn the drive's write cache off: `hdparm -W 0`. Most drives forget that at a power cycle, so let udev or a service
@@ -40,7 +40,7 @@ def known_fault(case: Case) -> Iterator[Conclusion]:
         confidence="low",
         title=f"{words.devices(nodes)}: reported to lose flushed data",
         sentence=f"Published reports say of {first.model} with this firmware that {published.description}. "
-        f"The cache of {first.id} is on. Nothing was measured here: it is a report about other drives of this model.",
+        f"The cache of {first.id} is on. Nothing was measured here: the reports are about other drives of this model.",
         evidence=(
             *(f"{node.model}: {words.reading(node, firmware)}" for node, firmware, _ in faults),
             *dict.fromkeys(f"published: {fault.source}" for _, _, fault in faults),

@@ -23,11 +23,11 @@ def disturbed(case: Case) -> Iterator[Conclusion]:
 
     ## How it was measured
     - changed: the stack before and after each step was compared with the stack before the run
-    - delayed: the probe was blocked for more than 1 % of the step while it handed over its samples
+    - delayed: the probe was blocked for more than 1 % of the step while it sent its samples to fstui
 
     ## What it proves, and what it does not
-    It says nothing about the disk. The counters of a delayed step are still used. If the storage changed, the other
-    steps are not enough to report the storage as durable.
+    This result says nothing about the disk. The counters of a delayed step are still used. If the storage changed, the
+    other steps are not enough to report the storage as durable.
 
     ## What to do next
     Run again while nothing changes the storage and the machine is less busy, or with more seconds per step.
@@ -74,10 +74,10 @@ def other_writers(case: Case) -> Iterator[Conclusion]:
     - the names of the writers, from `/proc/PID/io` where it can be read
 
     ## What it proves, and what it does not
-    Other processes only add flushes, so too few flushes still prove a fault. Enough flushes prove something only if:
+    Other processes only add flushes, so too few still prove a fault. Enough flushes prove something only in two cases:
 
     - the kernel's trace shows which process sent each flush
-    - or barely more flushes and bytes arrived than fstui sent, and other processes flush at less than 5 % of the sync
+    - barely more flushes and bytes arrived than fstui sent, and other processes flush at less than 5 % of the sync
       rate while fstui is idle
 
     ## What to do next
@@ -124,15 +124,15 @@ def _what_flushes_show(case: Case) -> str:
     proof, noisy = case.flushes.proof, case.flushes.noisy_accounts
     accounts = [levels[proof.depth - 1] for levels in proof.steps] if proof and proof.depth else noisy
     if any(account.trace_is_complete for account in accounts):
-        return "The kernel's trace tells their flushes from fstui's."
+        return "The kernel's trace distinguishes their flushes from fstui's."
     if any(account.counters_are_complete for account in accounts):
-        return "Only steps and layers with barely more flushes and bytes than fstui sent are evidence."
+        return "Only steps and layers that received barely more flushes and bytes than fstui sent count as evidence."
     return "Too few flushes still prove a fault; enough flushes prove nothing."
 
 
 def _surplus(account: FlushAccount) -> str:
     surplus = f", {size(account.surplus_bytes)} more than was written" if account.surplus_bytes else ""
-    flushes = f"{ratio(account.max_per_sync)} flushes per sync by all processes"
+    flushes = f"{ratio(account.max_per_sync)} flushes from all processes per sync of fstui"
     received = f"{flushes}, {words.expected_text(account.expected)} expected{surplus}"
     return f"{account.step.name}: {received} at {words.devices(account.devices)}"
 
@@ -146,7 +146,7 @@ def stack_state(case: Case) -> Iterator[Conclusion]:
     when healthy.
 
     ## How it was measured
-    By what the kernel reports at the time of the survey:
+    The kernel reported one of these at the time of the survey:
 
     - an md array that is degraded or resyncing (`/sys/block/mdN/md/`)
     - errors that ext4 or btrfs counted (`/sys/fs/ext4/*/errors_count`, `/sys/fs/btrfs/`)

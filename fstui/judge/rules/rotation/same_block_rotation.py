@@ -6,13 +6,14 @@ allows 90 per second, 7200 rpm 120, 10 000 rpm 167, 15 000 rpm 250. A faster dis
 cut, or it acknowledges writes before they are durable.
 
 ## How it was measured
-One writer overwrites and syncs one block repeatedly. A step with other offsets that syncs each write is compared with
-half a revolution per write. The drive reports its rotational speed (SCSI VPD page B1, ATA), or you declare it. If a
-hard disk reports none, 15 000 rpm is assumed.
+One writer overwrites and syncs one block repeatedly. If a step writes at other offsets and syncs each write, its limit
+is one write per half revolution. The drive reports its rotational speed (SCSI VPD page B1, ATA), or you declare it. If
+a hard disk reports none, 15 000 rpm is assumed.
 
 ## What it proves, and what it does not
-- Up to 1.5 times the limit: consistent. Confidence is medium up to 1.1 times, if the speed is known, each disk (outside
-  a guest) executes flushes or loses nothing in a power cut, and there was no I/O limit or other writer; else low.
+- Up to 1.5 times the limit: consistent. Confidence is medium if all of this is true, else low: the rate is at most 1.1
+  times the limit; the speed is known; no I/O limit applied and no other process wrote; and outside a guest, each disk
+  executes flushes or loses nothing in a power cut.
 - Above 1.5 times: suspicious, because some layer acknowledges too early. A non-volatile cache looks the same.
   Confidence is high above 5 times, if all flushes arrived and you declared the disk; else medium.
 
@@ -20,7 +21,7 @@ hard disk reports none, 15 000 rpm is assumed.
 Switch the drive's write cache off (VirtualBox: set IgnoreFlush to 0) and repeat. To be certain, run a power-cut test.
 
 ## Details
-- `rotational=1` is not enough: virtual disks, memory cards and arrays report it as well.
+- `rotational=1` is not enough: virtual disks, memory cards and arrays report it.
 - Not compared: copy-on-write filesystems, caches, RAID controllers, a SAN, an unknown adapter, and several writers,
   which may share a revolution (group commit).
 - Some disks append writes to a log, or keep them in flash: the limit is then one write per 473 µs (log) or 200 µs
@@ -70,8 +71,8 @@ def _no_faster(case: Case, pace: Pace) -> Conclusion:
 
 def _too_fast(case: Case, paces: Sequence[Pace]) -> Conclusion:
     worst = fastest_pace(paces)
-    step, platter = worst.step, worst.platters
-    certain = worst.ratio_to_limit > FAR_TOO_FAST and case.flushes.has_expected_flushes(step) and platter.declared
+    step, platters = worst.step, worst.platters
+    certain = worst.ratio_to_limit > FAR_TOO_FAST and case.flushes.has_expected_flushes(step) and platters.declared
     per_s = rate(step.rate_per_s)
     return Conclusion(
         title=f"{per_s}/s, {worst.allowance}",
@@ -80,7 +81,7 @@ def _too_fast(case: Case, paces: Sequence[Pace]) -> Conclusion:
         verdict="suspicious",
         confidence="high" if certain else "medium",
         steps=[pace.step for pace in paces],
-        evidence=(*(pace.evidence for pace in paces), *platter.evidence),
+        evidence=(*(pace.evidence for pace in paces), *platters.evidence),
         next=(*words.host_advice(case.host), *case.rotation.cache_off_advice, words.CUT_THE_POWER),
     )
 

@@ -64,7 +64,7 @@ class DatasetReader(FilesystemReader):
         return (*super().option_readings(mount), *properties, *without_none([self._commit_reading(name), replay]))
 
     def _commit_reading(self, dataset: str) -> Reading | None:
-        """Return ``zil_commit_count`` of the dataset, else of the whole host."""
+        """Return ``zil_commit_count`` of the dataset, or of the whole host if the dataset has none."""
         paths = (self._counter_files(dataset.partition("/")[0]).get(dataset), f"{KSTAT}/zil")
         for path in filter(None, paths):
             if (count := read_commit_count(self.tree, path)) is not None:
@@ -72,7 +72,7 @@ class DatasetReader(FilesystemReader):
         return None
 
     def _counter_files(self, pool: str) -> Mapping[str, str]:
-        """Return the file with the commit count of each dataset of a pool. Search the files once per survey."""
+        """Return the path of the file with the commit count, by dataset of a pool. Search the files once per survey."""
         if pool not in self._counter_paths:
             directory = f"{KSTAT}/{pool}"
             paths = (f"{directory}/{name}" for name in self.tree.names(directory) if name.startswith("objset-"))
@@ -114,7 +114,7 @@ class ZfsDataset(LayerKind, frozen=True, kw_only=True):
 
 
 def zfs_commands(names: Iterable[str], properties: Sequence[str]) -> tuple[Command, ...]:
-    """Return the commands that report on datasets or volumes, and on their pools. They need no root."""
+    """Return the commands that report on datasets or volumes, and on their pools. They do not require root."""
     by_pool: dict[str, list[str]] = {}
     for name in sorted(filter(None, set(names))):
         by_pool.setdefault(name.partition("/")[0], []).append(name)
@@ -130,7 +130,7 @@ KINDS = (
     ZfsDataset(
         name="zfs",
         layer="filesystem",
-        accepts_unaligned_direct=True,  # "direct" in zfsprops(7), from OpenZFS 2.3 on: statx returns the record's size
+        accepts_unaligned_direct=True,  # although statx(2) returns the record size (zfsprops(7), OpenZFS 2.3: "direct")
         copies_on_write=True,
         needs_device=False,
         barrier_option=None,

@@ -172,7 +172,7 @@ def test_trace_attributes_flushes_next_to_other_writers() -> None:
         line == "fdatasync: 2\xa0000 flushes or FUA writes for 2\xa0000 syncs at sda (1.00, 1 expected; fstui's "
         "own, according to the kernel's trace)"
     )
-    assert "tells their flushes from fstui's" in finding(judgement, "other-writers").sentence
+    assert "distinguishes their flushes from fstui's" in finding(judgement, "other-writers").sentence
 
 
 def test_too_few_own_flushes_on_btrfs_may_be_carried_by_others() -> None:

@@ -42,7 +42,7 @@ def test_other_writers_are_counted_and_named() -> None:
 
 
 @pytest.mark.parametrize(("others_per_s", "meaning"), [
-    (3, "Only steps and layers with barely more flushes and bytes than fstui sent are evidence."),
+    (3, "Only steps and layers that received barely more flushes and bytes than fstui sent count as evidence."),
     (300, "Too few flushes still prove a fault; enough flushes prove nothing."),
 ])  # fmt: skip
 def test_enough_flushes_are_evidence_if_others_send_few(others_per_s: int, meaning: str) -> None:
@@ -54,7 +54,7 @@ def test_enough_flushes_are_evidence_if_others_send_few(others_per_s: int, meani
 def test_trace_tells_flushes_apart_if_others_send_few() -> None:
     measured = step(changes={"trace": (traced(us=2000, others=6),)})
     found = finding(verdict(None, measured, idle=busy("sda", 3)), "other-writers")
-    assert found.sentence.endswith("The kernel's trace tells their flushes from fstui's.")
+    assert found.sentence.endswith("The kernel's trace distinguishes their flushes from fstui's.")
 
 
 def test_writers_on_other_devices_do_not_count() -> None:
