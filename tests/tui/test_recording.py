@@ -53,7 +53,7 @@ async def test_keys_move_through_time() -> None:
 async def test_a_calm_moment_shows_the_calm_figures() -> None:
     async with recorded(INCIDENT) as pilot:
         text = "\n".join(await press(pilot, "home", "right"))
-    assert "Nothing unusual at this moment. The recording has 1 incident (n: next, p: previous)." in text
+    assert "Nothing unusual at this moment. The recording has 1 incident (press n or p)." in text
     assert "etcd (pid 812)" in text and "2.0 ms" in text
 
 

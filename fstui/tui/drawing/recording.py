@@ -266,7 +266,7 @@ def sentence(view: RecordingView, width: int) -> list[Text]:
     gaps = [gap for gap in view.what_happened.gaps if gap.start <= view.time < gap.end]
     number = len(view.what_happened.incidents)
     text = f"Nothing unusual at this moment. The recording has {counted(number, 'incident')}"
-    text += " (n: next, p: previous)." if number else "."
+    text += " (press n or p)." if number else "."
     if current:
         text = f"{_time_range(current.start, current.end - current.start)}: {current.sentence}"
     elif gaps:
