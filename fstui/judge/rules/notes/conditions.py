@@ -126,7 +126,7 @@ def _what_flushes_show(case: Case) -> str:
     if any(account.trace_is_complete for account in accounts):
         return "The kernel's trace distinguishes their flushes from fstui's."
     if any(account.counters_are_complete for account in accounts):
-        return "Only steps and layers that received barely more flushes and bytes than fstui sent count as evidence."
+        return "Only steps and layers that got barely more flushes and bytes than fstui sent count."
     return "Too few flushes still prove a fault; enough flushes prove nothing."
 
 
