@@ -115,7 +115,7 @@ def show(reference: str, again: bool, format_: str, output: Path | None) -> None
 
 
 def _show_campaign(directory: Path, format_: str, output: Path | None) -> None:
-    from fstui.report import campaign  # noqa: PLC0415  the list of runs needs no campaigns
+    from fstui.report import campaign  # noqa: PLC0415  slow to load, and 'fstui history' does not need it
 
     if format_ in formats.RUN_FORMATS:
         raise Refused(f"--format {format_} shows runs, and {directory} is a campaign")
@@ -146,7 +146,7 @@ def replay(reference: str, speed: float) -> int:
 
 
 def _judge_again(saved: SavedRun, format_: str, output: Path | None) -> None:
-    from fstui.runs.rules import judge_again  # noqa: PLC0415  the list of runs needs no rules
+    from fstui.runs.rules import judge_again  # noqa: PLC0415  slow to load, and 'fstui history' does not need it
 
     run, _, altered = saved
     new_run = judge_again(run, altered=altered)

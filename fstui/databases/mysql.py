@@ -125,7 +125,7 @@ class MySQL:
         return [variables.get("innodb_log_group_home_dir", ""), str(binary.parent)]
 
     def options_of(self, login_path: str) -> dict[str, str]:
-        """Return the options of ``[client]`` in ~/.my.cnf, and those of a login path or of its group there.
+        """Return the options of ``[client]`` and ``[login_path]`` in ~/.my.cnf, and of MySQL's login path of that name.
 
         Their names have ``_``, not ``-``. Raises Refused (https://dev.mysql.com/doc/refman/8.4/en/option-files.html).
         """

@@ -42,6 +42,7 @@ class FleetJob:
         self._digest = _digest(file) if file else ""
         self.directory = results.create_directory(into)
         self._mark = f"fstui-fleet-{secrets.token_hex(8)}"
+        """The beginning of each line that fstui's script prints, which tells it from other output."""
         self._directories: dict[str, str] = {}
         """The directory with fstui.pyz on each host; empty if the host has fstui."""
         self._nodes_without_file: list[str] = []
@@ -52,6 +53,7 @@ class FleetJob:
         self._results: list[HostResult] = []
         self._troubles: dict[str, str] = {}
         self._remarks: dict[str, str] = {}
+        """As in ``About``: why a host returned no document, and how a command with a document failed."""
         self.most_bytes_left = 0
         """The maximum number of bytes that fstui.pyz and its unpacked files occupy on one host after the run."""
         self.fanout = Fanout(request)
@@ -132,7 +134,7 @@ class FleetJob:
 
 
 def clean(request: Request, fleet: Fleet, fanout: Fanout, on_answer: Callable[[str, str], object]) -> dict[str, str]:
-    """Remove what the request left on each host. Return the hosts where that failed or was stopped, and why."""
+    """Remove what the request left on each host. Return the hosts where that failed, and why."""
     mark = f"fstui-fleet-{secrets.token_hex(8)}"
     troubles: dict[str, str] = {}
 
@@ -149,7 +151,7 @@ def clean(request: Request, fleet: Fleet, fanout: Fanout, on_answer: Callable[[s
         runs = [host.run for host in fleet.results if host.node == node and _RUN_ID.fullmatch(host.run)]
         commands[node] = local_command(request, remote.clean_script(request, mark, runs))
     fanout.run(commands, on_cleaned, timeout_s=request.timeout_s)
-    return troubles | {node: _STOPPED for node in commands if fanout.stopped and node not in troubles}
+    return troubles
 
 
 def _digest(file: Path) -> str:

@@ -104,7 +104,7 @@ def _group(members: Sequence[HostResult]) -> HostGroup:
 
 
 def outlying_rates(hosts: Sequence[HostResult]) -> list[Outlier]:
-    """Return the hosts that are slower or faster than their peers, those with the largest ratio first."""
+    """Return the hosts that are slower or faster than their peers, those that differ most first."""
     outliers = [outlier for group in groups(hosts) for outlier in _outliers(*group)]
     return sorted(outliers, key=lambda outlier: -abs(log(outlier.ratio or 1.0)))
 
@@ -127,7 +127,7 @@ def _outliers(group: HostGroup, members: Sequence[HostResult]) -> Iterator[Outli
             f"{_factor_text(deviation.ratio)} × the median of its group of {spread.hosts} in {spread.step} "
             f"({rate(deviation.per_s)}/s, median {rate(spread.median)}/s, MAD {rate(spread.mad)}/s)"
         )
-        sentence += f": {reasons}" if reasons else "; nothing fstui read explains it"
+        sentence += f": {reasons}" if reasons else "; fstui found no setting that explains it"
         yield Outlier(host=deviation.host.node, target=deviation.host.place, sentence=sentence, ratio=deviation.ratio)
 
 

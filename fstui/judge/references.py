@@ -160,7 +160,7 @@ def operation_of(settings: SyncWrites) -> Operation | None:
 
 
 def rates(case: Case) -> dict[Operation, tuple[int, float]]:
-    """Return block size and rate per second of each operation, from the first step with enough syncs."""
+    """Return block size and rate per second of each operation, from the first step with enough operations."""
     by_operation: dict[Operation, tuple[int, float]] = {}
     for step, settings in case.steps.measured:
         operation = operation_of(settings)

@@ -209,8 +209,8 @@ def _why_not_counted(level: Level) -> str:
         return f"whether {layers} {verb} flushes on: the counters of {where} do not show it."
     if any(kind(device.kind).counts_flushes for device in level.devices):
         return (
-            f"what arrived, because {where} counts no flushes (a kernel before 5.5, or queue/iostats is 0: write 1 "
-            "to it and run again)."
+            f"what arrived, because no flushes are counted for {where} (a kernel before 5.5, or queue/iostats is 0: "
+            "write 1 to it and run again)."
         )
     reasons = "; ".join(f"{device.id}: {device.reason}" for device in level.devices if device.reason)
-    return f"what arrived, because {where} has no request queue that counts flushes.{f' {reasons}.' if reasons else ''}"
+    return f"what arrived, because no request queue counts flushes for {where}.{f' {reasons}.' if reasons else ''}"

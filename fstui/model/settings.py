@@ -193,7 +193,7 @@ class Settings:
         return figures.written_bytes
 
     def syncs(self, ops: int, timed_syncs: int, figures: Figures) -> int:
-        """Return how many operations should be durable when they return. ``timed_syncs``: the timed syncs."""
+        """Return how many operations should be durable when they return. ``timed_syncs``: how many syncs were timed."""
         return timed_syncs
 
     def commit_settings(self, figures: Figures) -> CommitSettings | None:

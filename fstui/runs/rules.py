@@ -48,26 +48,26 @@ class JudgementCache:
         return {mount_point: judgement for mount_point, (_, judgement) in self._cache.items()}
 
     def _judge(self, evidence: Evidence, shared_judgements: dict[bytes, Judgement]) -> tuple[Evidence, Judgement]:
-        """``shared_judgements``: judgements of this survey that hold for every filesystem with the same content."""
+        """``shared_judgements``: judgements of this survey, by the description that filesystems share."""
         target = evidence.target
         assert target is not None
         cached = self._cache.get(target.mount_point)
         if cached and cached[0] == evidence:
             return cached
-        content, names = _without_names(target)
-        judgement = shared_judgements.get(content)
+        description, names = _without_names(target)
+        judgement = shared_judgements.get(description)
         if judgement is None:
             judgement = judge(evidence)
             text = encode(judgement).decode()
             # share the judgement only if no sentence names this filesystem
             if all(_PLAIN_NAME.fullmatch(name) and name not in text for name in names):
-                shared_judgements[content] = judgement
+                shared_judgements[description] = judgement
         return evidence, judgement
 
 
 def _without_names(target: Target) -> tuple[bytes, set[str]]:
-    """Return the encoded filesystem without its names, and the names. No rule reads the source of a mount."""
+    """Return the filesystem's description without its names, and the names. No rule reads the source of a mount."""
     top = tuple(replace(node, id="", name="") for node in target.stack[:1])
-    content = replace(target, path="", mount_point="", source="", identity="", stack=(*top, *target.stack[1:]))
+    description = replace(target, path="", mount_point="", source="", identity="", stack=(*top, *target.stack[1:]))
     names = {target.path, target.mount_point, target.identity, *(node.name for node in target.stack[:1])}
-    return encode(content), names - {""}
+    return encode(description), names - {""}

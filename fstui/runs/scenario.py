@@ -6,9 +6,9 @@ several keys: ``high = { sync_binlog = 1 }``. Every scenario has the setting ``s
 
 ``[[steps]]`` is a step: ``name``, ``probe``, and the keys of that kind of step (the settings struct in
 ``fstui.measure.kinds``). A value that is exactly ``"{x}"`` is replaced by the value of x with its type; within a
-longer text, ``{x}`` is replaced by the text of the value. ``"*" = "{x}"`` inserts all keys for which the choice of x
-stands. Other keys of the table take precedence. If x has ``absent = VALUE``, the key is left out for that value. Then
-the key of a choice or the default applies.
+longer text, ``{x}`` is replaced by the text of the value. ``"*" = "{x}"`` inserts all keys that the choice of x
+defines. Other keys of the table take precedence. If x has ``absent = VALUE``, the key is omitted for that value: the
+inserted key applies instead, or else the default.
 
 ``for_each = ["x", "y"]`` makes a step for each combination, with x outermost. ``{*}`` in the name means the values that
 vary. ``only = { x = […] }`` lists the values to which the table applies. ``[server]`` applies to all steps that

@@ -1,7 +1,7 @@
 """Find and load scenarios: those that come with fstui, and the user's own.
 
-Shipped scenarios take precedence over the user's own in ``scenarios/`` of the XDG config directory, which may hang. A
-name that contains a slash or ends in ``.toml`` is the path of a file.
+Shipped scenarios take precedence over the user's own, which are in ~/.config/fstui/scenarios. Reading that directory
+may hang. A name that contains a slash or ends in ``.toml`` is the path of a file.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ def test_a_fast_host_is_an_outlier_too() -> None:
     fast = host("db17", 8000.0, facts={**peers()[0].facts, "disk serial": "x17"})
     others = [host(one.node, one.rates[0].per_s, facts={**one.facts, "disk serial": one.node}) for one in peers()]
     (outlier,) = outlying_rates([*others, fast])
-    assert outlier.sentence.endswith("; nothing fstui read explains it")
+    assert outlier.sentence.endswith("; fstui found no setting that explains it")
 
 
 def test_a_small_difference_is_no_outlier() -> None:

@@ -19,7 +19,7 @@ from fstui.model.steps import Failure, Step
 from fstui.model.storage import Medium, Target
 from tests.factories.evidence import evidence, verdict
 from tests.factories.steps import step
-from tests.factories.storage import disk, filesystem, on_disk, readings, target
+from tests.factories.storage import disk, filesystem, on_array, on_disk, readings, target
 from tests.judge.rules.database.test_commits_without_flushes import commits
 from tests.judge.sentences import FROZEN
 
@@ -152,7 +152,12 @@ FORCED = step("log", sync="none", open_flags=("direct", "dsync"), flushes=0)
         (on_disk(filesystem(), disk(write_cache="write through")), step(flushes=0), "considers sda “write through”"),
         (on_disk(filesystem(device_unseen="/dev/sdz")), step(), "the filesystem has devices that are not known"),
         (on_disk(filesystem(), disk(fua=True)), FORCED, "cause no flush that the device counts"),
-        (on_disk(filesystem(), disk(counted=False)), step(flushes=None, share=None), "sda counts no flushes"),
+        (on_disk(filesystem(), disk(counted=False)), step(flushes=None, share=None), "no flushes are counted for sda"),
+        (
+            on_array(disk(counted=False), disk("sdb", counted=False)),
+            step(flushes=None, share=None),
+            "no flushes are counted for sda and sdb",
+        ),
         (
             on_disk(filesystem(), disk(counted=False, readings=readings(iostats="0"))),
             step(flushes=None, share=None),
@@ -161,10 +166,10 @@ FORCED = step("log", sync="none", open_flags=("direct", "dsync"), flushes=0)
         (
             on_disk(filesystem(), disk(kind="dm-linear", counted=False, reason="a driver without a queue")),
             step(flushes=None, share=None),
-            "sda has no request queue that counts flushes. sda: a driver without a queue.",
+            "no request queue counts flushes for sda. sda: a driver without a queue.",
         ),
     ],
-    ids=["no device", "write through", "unknown device", "FUA writes", "not counted", "switched off", "no queue"],
+    ids=["no device", "write through", "unknown device", "FUA writes", "not counted", "two disks", "off", "no queue"],
 )
 def test_undecided_run_says_why(where: Target, done: Step, words_: str) -> None:
     judgement = verdict(where, done)

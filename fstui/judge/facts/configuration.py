@@ -162,12 +162,12 @@ def _barriers_off(evidence: Evidence, stack: Stack, _: Steps) -> Iterator[Hit]:
     without_barriers = [
         (layer, reading) for layer, reading in readings if reading and not evidence.has_changed(layer.id, reading.what)
     ]
-    stale = stack.layers_without_checked_copy(tuple(layer for layer, _ in without_barriers))
+    uncopied = stack.layers_without_checked_copy(tuple(layer for layer, _ in without_barriers))
     for layer, reading in without_barriers:
         # only devices, because md always claims a cache
         devices = [node for node in stack.layers_to_flush(layer) if stack.is_device(node)]
         yield Hit(
-            _cache_outcome(devices) if layer in stale else "copied",
+            _cache_outcome(devices) if layer in uncopied else "copied",
             layer,
             (words.reading(layer, reading), *map(_cache_line, devices)),
             {
@@ -236,12 +236,12 @@ def _write_through_override(evidence: Evidence, stack: Stack, _: Steps) -> Itera
     """The kernel's setting for a device is "write through" although its cache is on."""
     candidates = (node for node in stack.written_layers if _drops_flushes(node, evidence, stack))
     overridden = [(node, signs) for node in candidates if (signs := list(_contradictions(node, evidence, stack)))]
-    stale = stack.layers_without_checked_copy(tuple(node for node, _ in overridden))
+    uncopied = stack.layers_without_checked_copy(tuple(node for node, _ in overridden))
     for node, contradictions in overridden:
         outcome = _override_outcome([cached_node for _, cached_node in contradictions])
         setting = words.evidence_line(node, "kernel's view", _WRITE_THROUGH, f"/sys/block/{node.id}/queue/write_cache")
         lines = (setting, *(line for line, _ in contradictions))
-        yield Hit(outcome if node in stale else "copied", node, lines)
+        yield Hit(outcome if node in uncopied else "copied", node, lines)
 
 
 def _override_outcome(cached_nodes: Sequence[Node]) -> str:
@@ -284,7 +284,7 @@ def _contradictions(node: Node, evidence: Evidence, stack: Stack) -> Iterator[tu
     ]
     yield from ((words.write_cache(lower), lower) for lower in lower_layers)
     if not lower_layers and stack.backing_filesystems(node) and not stack.in_memory and not loop.uses_direct_io(node):
-        yield f"{node.id}: keeps what it writes in the page cache until it is flushed (no direct-io)", node
+        yield f"{node.id}: its writes stay in the page cache until a flush (no direct-io)", node
 
 
 def _deleted_file(_: Evidence, stack: Stack, __: Steps) -> Iterator[Hit]:
@@ -300,9 +300,9 @@ def _syncs_not_sent(_: Evidence, stack: Stack, __: Steps) -> Iterator[Hit]:
     """A filesystem or a device is configured to acknowledge syncs without forwarding them."""
     facts = ((node, kind(node.kind).skipped_sync(node)) for node in stack.nodes)
     skipping = [(node, skipped) for node, skipped in facts if skipped]
-    stale = stack.layers_without_checked_copy(tuple(node for node, _ in skipping if node.layer != "filesystem"))
+    uncopied = stack.layers_without_checked_copy(tuple(node for node, _ in skipping if node.layer != "filesystem"))
     for node, skipped in skipping:
-        if node.layer == "filesystem" or node in stale:
+        if node.layer == "filesystem" or node in uncopied:
             fields = ("chosen_by", "option", "skipped_request", "effect", "undo")
             texts = {name: getattr(skipped, name) for name in fields}
             devices = [device for device in stack.layers_to_flush(node) if stack.is_device(device)]

@@ -100,7 +100,7 @@ def _account(
     counts = level_counts(stack, level, write_step.step, fua=uses_fua)
     expected_per_device = _expected_per_device(stack, level, counts, expected)
     counted = counts.flushes
-    # if no flush is certain, the sum can still show that other processes sent too many
+    # even if no flush is required, the total of all devices can show that other processes sent flushes
     if counted is None and expected_per_device and expected_per_device.low == 0:
         counted = total_flushes(counts.devices, write_step.step)
     is_traced = level is stack.levels[0] and write_step.settings.writers == 1
@@ -127,7 +127,7 @@ def _expected_per_device(
         return None
     if any(kind(node.kind).repeats_commits for node in level.path):
         expected = expected.with_extra_commit_flush()
-    # on md RAID0, btrfs sends each disk one flush per sync, and the disk with its FUA block a second one
+    # on md RAID0, btrfs sends one flush per sync to each disk, and a second flush to the disk with its FUA block
     if not counts.fua_reaches_all:
         expected = expected.for_member()
     if all(stack.drops_flushes(level, device) for device in devices):

@@ -1,7 +1,7 @@
 """Read QEMU's disks, and what their settings do with a guest's flush.
 
 A flush becomes an fdatasync(2) of the image unless the lowest block node has ``cache.no-flush``. The nodes above it
-pass the flush on whatever their own setting is (bdrv_co_flush in block/io.c). A node that is defined inside another
+forward the flush regardless of their own setting (bdrv_co_flush in block/io.c). A node that is defined inside another
 node inherits the settings of the outer node; a node that is referenced by its name does not. ``-snapshot`` applies to
 ``-drive`` only, so the other disks keep what the guest writes.
 """

@@ -148,7 +148,7 @@ class LayerKind(Base, frozen=True, kw_only=True):
         return False
 
     def is_each_write_durable(self, node: Node) -> bool:
-        """Return whether no flush is expected, because each write is, or may be, durable when it is acknowledged."""
+        """Return whether no flush is expected: each acknowledged write is durable, or may be, as in an unknown kind."""
         return not self.is_known
 
     def spread(self, node: Node) -> Spread:

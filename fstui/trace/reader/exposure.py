@@ -58,8 +58,8 @@ class DatedBytes:
             amount += last_amount
         self._writes.append((time, amount))
 
-    def redate(self, time: float) -> None:
-        """Give older bytes the time ``time``. All earlier writes are durable, so these bytes were written later."""
+    def raise_times(self, time: float) -> None:
+        """Raise earlier times to ``time``: what was written before is durable, so the bytes left here are newer."""
         if self._writes and self._writes[0][0] < time:
             older_bytes = sum(amount for written_at, amount in self._writes if written_at < time)
             self._writes = deque([(time, older_bytes), *(write for write in self._writes if write[0] >= time)])
@@ -105,7 +105,7 @@ class Exposure(Totals):
         self._sync_added_at = now
         self._sync_start = max(self._sync_start, start)
         self._sync_end = max(self._sync_end, end)
-        self.in_memory.redate(self._sync_start)
+        self.in_memory.raise_times(self._sync_start)
 
     def is_being_synced(self, now: float, running_sync_start: float | None) -> bool:
         """Return whether the program syncs without a pause (MAX_SYNC_GAP_S), and no sync is long (LONG_SYNC_S)."""

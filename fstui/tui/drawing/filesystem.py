@@ -62,10 +62,10 @@ def detail(
     if entry is None:
         return [rule(width), line("   No filesystem matches the filter. Press Esc to show all.")]
     lines = [rule(width, entry.name, "observed only")]
-    edges = {device: _edge(stat) for device, stat in stats.items()}
+    activity_by_device = {device: _activity_text(stat) for device, stat in stats.items()}
     target = entry.target
     if target:
-        lines += [*io_path.tree(target, width, edges), *_users(target, activity, width)]
+        lines += [*io_path.tree(target, width, activity_by_device), *_users(target, activity, width)]
         if target.silent_s is not None:
             hangs = "its server or its disk hangs. A run there would hang too."
             silence = f"{target.source} has not answered for {target.silent_s:.0f} s: {hangs}"
@@ -75,8 +75,8 @@ def detail(
     elif device := entry.device:
         remark = "no filesystem that is mounted here uses it, but a container may"
         lines += [line(f"   {device.id}  {io_path.lowest_label((device,))}: {remark}")]
-        if device.id in edges:
-            activity_text, style = edges[device.id]
+        if device.id in activity_by_device:
+            activity_text, style = activity_by_device[device.id]
             lines += [line((fit_list(f"   {activity_text}", width), style))]
     own_runs = [run for run in runs if target and _is_run_on(target, run, inventory.host.hostname)]
     if own_runs:
@@ -161,7 +161,7 @@ def _guest(guest: Guest, inventory: Inventory, width: int) -> Iterator[Text]:
     yield from (part for sentence in about for part in paragraph(sentence, width, style=FAINT))
 
 
-def _edge(stats: IoStats) -> StyledText:
+def _activity_text(stats: IoStats) -> StyledText:
     parts = [
         "" if stats.busy is None else f"{percent(stats.busy)} busy",
         "flushes not counted"

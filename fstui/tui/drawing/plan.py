@@ -165,7 +165,7 @@ def _terms(words: str, width: int, height: int) -> list[Text]:
     """Draw as many terms of a text as fit; none if not even the first one does."""
     if height < _MIN_TERMS_HEIGHT:
         return []
-    # late, because both take 3 MiB: most screens have no room for terms
+    # imported here, because both take 3 MiB of memory and most screens have no space for terms
     from fstui.report.glossary import terms_in  # noqa: PLC0415
     from fstui.tui.drawing.report import term_lines  # noqa: PLC0415
 
@@ -179,7 +179,7 @@ def _terms(words: str, width: int, height: int) -> list[Text]:
 
 
 def _whole_sentences(text: str, width: int, height: int) -> list[Text]:
-    """Draw a text with a gap after the last sentence that fits into the height, so that no sentence is split."""
+    """Draw the sentences that fit into the height, blank lines to fill it, and then the other sentences."""
     sentences = re.split("(?<=[.?!]) ", text)
     for count in range(len(sentences) - 1, 0, -1):
         lines = paragraph(" ".join(sentences[:count]), width)

@@ -27,7 +27,7 @@ def test_the_oldest_bytes_are_written_first() -> None:
     assert (amounts.total, amounts.oldest) == (30, 1.0)
     assert amounts.set_total(15, 3.0) == [(1.0, 10), (2.0, 5)]
     assert (amounts.total, amounts.oldest) == (15, 2.0)
-    amounts.redate(2.5)
+    amounts.raise_times(2.5)
     assert (amounts.total, amounts.oldest) == (15, 2.5)
 
 

@@ -135,7 +135,7 @@ def _unproven_below(accounts: Sequence[FlushAccount]) -> str:
     if any(account.others_wrote for account in accounts):
         return f"Further down, at {where}, other processes also wrote, so nothing is proven there. "
     if any(account.counted is None for account in accounts):
-        return f"Further down, {where} counts no flushes, so nothing is proven there. "
+        return f"Further down, no flushes are counted for {where}, so nothing is proven there. "
     if any(account.expected == (0, 0) for account in accounts):
         return f"Further down, no flush is expected at {where}: the kernel considers it “write through”. "
     return f"Further down, at {where}, the expected flushes are not known, so nothing is proven there. "

@@ -126,7 +126,7 @@ def unknown_layer(case: Case) -> Iterator[Conclusion]:
     names = words.join_words(dict.fromkeys(f"{node.kind} ({node.name})" for node in unknown))
     yield Conclusion(
         title=f"{unknown[0].kind}: a layer that fstui does not know",
-        sentence=f"fstui does not know the layer {names}, nor what it does with a sync.",
+        sentence=f"fstui does not know the {'layers' if unknown[1:] else 'layer'} {names}, nor what a sync does there.",
         verdict="cannot-tell",
         confidence="medium",
         evidence=(f"{node.id}: {node.kind}" for node in unknown),
@@ -146,8 +146,7 @@ def _files_without_filesystem(stack: Stack) -> Iterator[Conclusion]:
         names = words.join_words(node.name for node in files)
         yield Conclusion(
             title=f"{names}: a file whose filesystem is not known",
-            sentence=f"Flushes end at the file {names}. The filesystem that holds it is not mounted here, and may be "
-            "in memory.",
+            sentence=f"Flushes end at {names}, in a filesystem that is not mounted here and may be in memory.",
             verdict="cannot-tell",
             confidence="medium",
             evidence=(f"{node.id}: {node.reason}" for node in files),
@@ -182,7 +181,7 @@ def usb_bridge(case: Case) -> Iterator[Conclusion]:
         where = words.devices(bridged)
         yield Conclusion(
             title=f"{where}: a USB bridge hides the drive's cache",
-            sentence=f"{where} is behind a USB bridge that reports no write cache, so the kernel sends no flush. Many "
+            sentence=f"A USB bridge in front of {where} reports no write cache, so the kernel sends no flush. Many "
             "bridges do not pass on what the drive reports, so fstui cannot tell whether a sync is durable.",
             verdict="cannot-tell",
             confidence="medium",

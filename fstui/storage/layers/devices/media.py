@@ -1,6 +1,6 @@
 """Determine the medium of a device at the bottom of a stack, and find what its cloud provider documents.
 
-Sources: queue/rotational (only a hint, because virtual disks report 1 on any host), the rotation rate of SCSI VPD page
+Sources: queue/rotational (only a hint: virtual disks report 1 even on SSDs), the rotation rate of SCSI VPD page
 B1 or of udev, the model (``models``), and what the drive reports to root.
 
 A cloud's disk is recognised by two names that must agree. One is the name of the host in DMI (``Host.cloud``: Amazon
@@ -112,7 +112,7 @@ def _virtual_medium(node: Node, host: Host) -> Medium:
         reason = f"{model.description} ({identification(node)})"
         return Medium(class_=model.class_, ephemeral=model.ephemeral, write_cache=_virtual_cache(node), reason=reason)
     name = f"a {node.link} disk" if link(node.link).virtual else f"{node.model} ({_model_source(node)})"
-    flag = "; virtual disks report rotational=1 on any host" if node.rotational else ""
+    flag = "; virtual disks report rotational=1 even on SSDs" if node.rotational else ""
     platform = platforms.find(host.virtualization)
     flush_default = f". {platform.flush_default}" if platform else ""
     reason = f"{name}: the underlying device is not visible to this host{flag}{flush_default}"

@@ -127,7 +127,7 @@ def _mirror(words: tuple[str, ...]) -> Iterator[tuple[str, str]]:
 
 
 def _split(words: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Split after the counted arguments: ``words[1]`` is their number. The rest starts with the number of devices."""
+    """Return the ``words[1]`` arguments, and the words after them, which start with the number of devices."""
     count = integer(words[1]) if len(words) > 1 else None
     return (words[2 : 2 + count], words[2 + count :]) if count is not None and count >= 0 else ((), ())
 

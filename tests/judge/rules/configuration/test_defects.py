@@ -111,7 +111,7 @@ def test_missing_flushes_above_a_safe_cache_are_plausible(where: Target, rule: s
     (on_loop(device=loop(write_cache="write through")),
      "sda write cache: write back (/sys/block/sda/queue/write_cache)"),
     (on_loop(device=loop(dio="0", write_cache="write through"), below=disk(write_cache="write through")),
-     "loop0: keeps what it writes in the page cache until it is flushed (no direct-io)"),
+     "loop0: its writes stay in the page cache until a flush (no direct-io)"),
 ])  # fmt: skip
 def test_evidence_names_the_source_of_each_cache(where: Target, line: str) -> None:
     assert line in verdict(where).findings[0].evidence

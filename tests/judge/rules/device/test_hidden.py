@@ -1,6 +1,7 @@
 """Layers and devices that hide what a sync does."""
 
 import pytest
+from msgspec.structs import replace
 
 from fstui.model.counters import DeviceCounters
 from fstui.model.storage import Medium, Node, Target
@@ -9,7 +10,7 @@ from tests.factories.box import Box
 from tests.factories.evidence import finding, rules, verdict
 from tests.factories.looking import look
 from tests.factories.steps import own_time, step
-from tests.factories.storage import block, disk, filesystem, on_disk, readings, target
+from tests.factories.storage import block, disk, filesystem, on_array, on_disk, readings, target
 
 
 def served(kind: str = "nfs4", **values: str) -> Target:
@@ -81,6 +82,11 @@ def test_unknown_layer_gives_cannot_tell(flushes: float) -> None:
     assert "fstui powercut" in finding(judgement, "unknown-layer").next[2]
 
 
+def test_unknown_layers_are_named_together() -> None:
+    where = target(filesystem("newfs", below=("x",)), block("x", "drbd", "sda"), disk())
+    assert "the layers newfs (/srv) and drbd (x), nor" in verdict(where, step(flushes=0)).sentence
+
+
 def test_barriers_off_above_an_unknown_layer_are_reported() -> None:
     top = filesystem(below=("x",), barrier="nobarrier")
     assert "barriers-off" in rules(verdict(target(top, block("x", "drbd", "sda"), disk()), step(flushes=0)))
@@ -105,6 +111,11 @@ def test_bridge_reporting_write_through_gives_cannot_tell() -> None:
     found = finding(judgement, "usb-bridge")
     assert (judgement.verdict, found.confidence) == ("cannot-tell", "medium")
     assert "sda usb_bridge: 152d:0578 JMicron (/read/usb_bridge)" in found.evidence
+
+
+def test_bridges_in_front_of_two_disks_are_one_finding() -> None:
+    array = on_array(*BRIDGED.lowest, replace(BRIDGED.lowest[0], id="sdb", name="sdb"))
+    assert "in front of sda and sdb reports" in finding(verdict(array, step(flushes=0)), "usb-bridge").sentence
 
 
 def test_barriers_off_above_a_usb_bridge_give_cannot_tell() -> None:

@@ -29,7 +29,7 @@ def test_rotational_flag_of_virtual_disk_is_ignored(box: Box, rotational: int) -
     )
     node, medium = only_device(box), only_medium(box)
     assert (node.link, medium.class_, medium.write_cache) == ("virtio", "unknown", "volatile")
-    assert ("rotational=1 on any host" in medium.reason) is (rotational == 1)
+    assert ("rotational=1 even on SSDs" in medium.reason) is (rotational == 1)
     assert node.reading("features") is not None
 
 
