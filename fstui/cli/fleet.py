@@ -162,7 +162,7 @@ def list_(more: Sequence[str], **options: Any) -> int:
 @report_options()
 @fail_on_option()
 def show(directory: Path, format_: str, output: Path | None, fail_on: Sequence[str]) -> int:
-    """Print the documents in DIR again.
+    """Print the results of an earlier fleet command again, from its directory DIR.
 
     \b
     Example:
@@ -195,7 +195,7 @@ def compare(before: Path, after: Path, format_: str, output: Path | None) -> int
 def clean(directory: Path, **options: Any) -> int:
     """Remove what a fleet command left on the hosts. DIR contains its documents, which stay.
 
-    It removes fstui.pyz, what that unpacked, and the saved runs of the request.
+    It removes fstui.pyz, the files that it unpacked, and the runs that the fleet command saved on the hosts.
 
     Example: fstui fleet clean fstui-fleet-20261120-031244
     """

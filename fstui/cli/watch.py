@@ -55,9 +55,10 @@ def watch(
 
     It writes nothing to what it watches.
 
-    As root, fstui reads the kernel's trace; without root, only /proc. The watch ends with a conclusion: a program
-    waits for the disk, the filesystem or a layer above the disk is slow, the CPU is busy, the program syncs too often,
-    no program waits, or the cause is not known. Its tables also show whether another program syncs often.
+    As root, fstui reads the kernel's trace; without root, only /proc. The watch ends with one of these
+    conclusions: a program waits for the disk; the filesystem, or a layer above the disk, is slow; the CPU is busy; the
+    program syncs too often; no program waits; the cause is not known. Its tables also show whether
+    another program syncs often.
 
     With --at-risk, it shows for each program and file how many written bytes are not durable, since when, and how
     often the program syncs. It reads no file and syncs nothing.

@@ -261,9 +261,9 @@ def page() -> str:
     tables = "\n".join(f"\n## {group.group}\n\n{_table(group)}" for group in groups())
     return f"""# What fstui says about common setups
 
-These are made-up hosts with typical times, judged like a run of `odirect-truth`. They are not measurements: your host
-may differ. *Consistent* and *plausible* with low confidence are normal in a guest and behind a network, because fstui
-cannot see the device that stores the data there. The last column says why, or names the source.
+These are not measurements: each row is an invented host with typical latencies, judged like a run of `odirect-truth`.
+Your host may differ. *Consistent* and *plausible* with low confidence are normal in a guest and behind a network,
+because fstui cannot see the device that stores the data there. The last column says why, or names the source.
 
 The page is generated from `tests/judge/setups.toml`, and a test keeps it up to date.
 {tables}

@@ -1,5 +1,5 @@
-"""*consistent: medium confidence if each lowest device executes flushes or loses nothing in a power cut, else low;
-cannot-tell if other processes write and no trace shows whose flushes arrived*
+"""*consistent: medium confidence if each lowest device was seen to execute flushes or loses nothing in a power
+cut, else low; cannot-tell if other processes write and no trace shows whose flushes arrived*
 
 ## What it means
 For each sync, the devices below received the expected flushes and all bytes.
@@ -26,7 +26,8 @@ acknowledge a flush and ignore it (see `flush-cost`). Without a trace, the resul
 If other processes write, stop them or use another disk. To be certain, run a power-cut test.
 
 ## Details
-- One sync or 0.2 % may lack a flush (10 % for a range not starting at 1).
+- The flushes of one sync, or of 0.2 % of the syncs, may be missing; of 10 % if fstui expects a range that does
+  not start at 1.
 - Stripe and mirror members receive every flush; multipath paths share them.
 - The trace includes FUA writes and layers without counters (dm, md).
 """

@@ -12,11 +12,11 @@ shut that filesystem down. Everything not yet written is lost, as in a power cut
 
 ## What it proves, and what it does not
 - With `sync_binlog = 1` and `innodb_flush_log_at_trx_commit = 1`, no acknowledged commit may be missing on the primary.
-  If one is missing, a layer above the disk stubs the primary's syncs.
-- What the disk below DIR does with a flush is not tested: that takes `fstui powercut`.
+  If one is missing, a layer above the disk drops the primary's syncs.
+- This does not test what the disk below DIR does with a flush. `fstui powercut` does.
 - kill -9 loses nothing that was written, with any setting.
-- A replica that was not cut first applies everything that it received. After a cut of both servers, it starts without
-  replication, so commits that are only in its relay log count as missing.
+- If the replica was not cut, it applies everything that it received before the tables are compared. After a cut of
+  both servers, it starts without replication, so commits that are only in its relay log count as missing.
 
 ## What to do next
 Set the primary to durable commits. Use semi-synchronous replication with AFTER_SYNC, so that a commit is on two hosts

@@ -99,8 +99,8 @@ def unknown_layer(case: Case) -> Iterator[Conclusion]:
     """*cannot-tell, medium confidence*
 
     ## What it means
-    fstui does not know a filesystem or device of the stack, or cannot find the filesystem that holds the file of a loop
-    device, which may be in memory. Counts above and below it cannot be compared.
+    fstui does not know a filesystem or device of the stack, or cannot find the filesystem that holds the backing
+    file of a loop device (the file may be in memory). Counts above and below it cannot be compared.
 
     ## How it was measured
     By the types of mounted filesystems, the names of block devices and device-mapper targets, and the device number
@@ -166,10 +166,11 @@ def usb_bridge(case: Case) -> Iterator[Conclusion]:
     whatever the drive has.
 
     ## How it was measured
-    The link of the device and `queue/write_cache`. The bridge's name comes from its USB descriptors.
+    fstui read the path of the device in /sys, which contains its USB port, and `queue/write_cache`. The bridge's name
+    comes from its USB descriptors.
 
     ## What it proves, and what it does not
-    It proves nothing: some bridges are right.
+    It proves nothing, because some bridges report the truth.
 
     ## What to do next
     Query the drive: `hdparm -W`, `smartctl -d sat -g wcache`. Or connect it without the bridge, and run again.

@@ -146,7 +146,7 @@ def stack_state(case: Case) -> Iterator[Conclusion]:
     when healthy.
 
     ## How it was measured
-    The kernel reported one of these at the time of the survey:
+    The kernel reported one of these when fstui read the stack:
 
     - an md array that is degraded or resyncing (`/sys/block/mdN/md/`)
     - errors that ext4 or btrfs counted (`/sys/fs/ext4/*/errors_count`, `/sys/fs/btrfs/`)
