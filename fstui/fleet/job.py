@@ -41,8 +41,7 @@ class FleetJob:
         self._file = file
         self._digest = _digest(file) if file else ""
         self.directory = results.create_directory(into)
-        self._mark = f"fstui-fleet-{secrets.token_hex(8)}"
-        """The beginning of each line that fstui's script prints, which tells it from other output."""
+        self._mark = f"fstui-fleet-{secrets.token_hex(8)}"  # tells the lines of fstui's script from other output
         self._directories: dict[str, str] = {}
         """The directory with fstui.pyz on each host; empty if the host has fstui."""
         self._nodes_without_file: list[str] = []

@@ -61,7 +61,7 @@ def detail(
     """Draw everything except the charts. ``runs``: the saved runs of all filesystems."""
     if entry is None:
         return [rule(width), line("   No filesystem matches the filter. Press Esc to show all.")]
-    lines = [rule(width, entry.name, "observed only")]
+    lines = [rule(width, entry.name, "fstui only reads here")]
     activity_by_device = {device: _activity_text(stat) for device, stat in stats.items()}
     target = entry.target
     if target:
