@@ -2,15 +2,15 @@
 
 ## What it means
 Fewer flushes arrived than the filesystem is expected to send, although barriers and the device's write cache are on. A
-layer above the driver drops flushes, at least for a time.
+layer above the device, possibly its driver, drops flushes, at least some of the time.
 
 ## How it was measured
 Flushes per sync of each step with at least 20 syncs per writer, compared with those expected (`flushes-arrive`; several
 writers may share a flush):
 
-- one flush per sync, at least one, or another exact number is expected: the flushes of more than one sync, and of more
-  than 0.2 % of the syncs, are missing
-- another range is expected: more than 10 % of its minimum is missing
+- if the expected number is exact, or at least one: the flushes of more than one sync, and of more than 0.2 % of the
+  syncs, are missing
+- if the expected number is another range: fewer than 90 % of its minimum arrived
 
 Each short part of a step with one writer is compared as well. If fstui runs as root, the kernel's trace shows which
 process requested each flush. Then flushes of other processes do not count, and the finding names the layer that did not

@@ -16,8 +16,9 @@ Any of these signs is enough:
 
 ## What it proves, and what it does not
 Some or all syncs of this process are faked. The finding says nothing about other processes or the disk. A library that
-fakes only a few syncs is found by `flushes-missing` and `bytes-missing`. If a library calls `syncfs` or `sync` instead,
-the sync of a pipe also succeeds. Such a library is reported only if pages stay dirty.
+fakes only a few syncs is found by `flushes-missing` and `bytes-missing`. A library may replace fsync
+with `syncfs` or `sync`. Its fsync of a pipe succeeds too, but the data is written. So fstui reports such a library only
+if pages stay dirty.
 
 ## What to do next
 Run fstui without the library, or outside the container if `grep Seccomp /proc/self/status` says 2. Then check the

@@ -2,7 +2,8 @@
 
 ## What it means
 Writes to a file opened with O_DSYNC completed at least three times as often as the same writes followed by fdatasync.
-Both must return only when the data is on stable storage. Unless O_DSYNC uses FUA, one of the two returns too early.
+Both must return only when the data is on stable storage. Unless O_DSYNC uses FUA, or other
+processes slowed the fdatasync step down, O_DSYNC may return too early.
 
 ## How it was measured
 Two steps rewrite the same blocks with one writer, one through O_DSYNC, one by write and fdatasync. Their rates and

@@ -1,16 +1,16 @@
 """*suspicious, low confidence, if the capacitor of a drive's cache failed; else a note*
 
 ## What it means
-The drive itself reports a fault: the backup of its cache failed, its endurance is used up, or it could not read or
-write some of its blocks.
+The drive itself reports a fault: the capacitor or battery of its cache failed, its endurance is used up, or it could
+not read or write some of its blocks.
 
 ## How it was measured
 As root, fstui reads the drive's health once: the health log of an NVMe drive (`nvme smart-log`), or for a SATA or SAS
 drive `smartctl -n standby -a`, which does not wake a sleeping drive. Nothing is written.
 
 ## What it proves, and what it does not
-If the backup failed, a power cut may lose data that the drive acknowledged, whatever its data sheet promises. But some
-drives then turn their cache off or become read-only, and lose nothing. So confidence is low.
+If the capacitor or battery failed, a power cut may lose data that the drive acknowledged, whatever its data sheet
+promises. But some drives then turn their cache off or become read-only, and lose nothing. So confidence is low.
 
 ## What to do next
 Copy the data off, and replace the drive. `nvme smart-log` and `smartctl -a` show all values.
@@ -38,7 +38,7 @@ _WARNINGS = {
     0x02: "its temperature is out of range",
     0x04: "it is degraded by errors",
     0x08: "its medium is read-only",
-    BACKUP_FAILED: "the backup of its cache failed",
+    BACKUP_FAILED: "the capacitor or battery of its cache failed",
 }
 """The meaning of each bit of the critical warning (NVM Express base specification)."""
 
@@ -51,7 +51,7 @@ def drive_health(case: Case) -> Iterator[Conclusion]:
         yield Conclusion(
             verdict="suspicious" if case.stack.layers_without_copy(tuple(failed)) else None,
             confidence="low",
-            title=f"{words.devices(failed)}: the backup of its cache failed",
+            title=f"{words.devices(failed)}: the capacitor or battery of its cache failed",
             sentence=f"{words.devices(failed)} itself reports that the capacitor or battery behind its cache failed. "
             "What it acknowledges may be lost in a power cut, whatever its data sheet promises.",
             evidence=_evidence_lines(failed),

@@ -117,7 +117,8 @@ def fua_ignored(case: Case) -> Iterator[Conclusion]:
     ## Details
     - Published case: ADATA SX8200PNP, with 10.6 µs (Tw), 10.9 µs (Td) and 361 µs (Ts).
     - Excluded, as FUA may be safe there: protected caches, RAID controllers, network storage, and Hyper-V, whose host
-      may write every write through ("Hyper-V storage: caching layers and implications for data consistency").
+      may send all writes to the medium without caching them ("Hyper-V storage: caching layers and implications for
+      data consistency").
     - On an SSD, a write of 200 µs may be on the NAND already.
     """
     lowest = case.stack.lowest

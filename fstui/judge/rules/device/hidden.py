@@ -30,8 +30,8 @@ def remote_filesystem(case: Case) -> Iterator[Conclusion]:
     The type and options of the mount, and for NFS the COMMIT calls in `/proc/self/mountstats`.
 
     ## What it proves, and what it does not
-    It proves nothing about the storage. An NFS server must have the data on stable storage before it replies, but this
-    host cannot check that.
+    It proves nothing about the storage. An NFS server must have the data on stable storage before it replies to a
+    COMMIT or a stable write, but this host cannot check that.
 
     ## What to do next
     Run fsync-rate on the machine that stores the data. On an NFS server, `exportfs -v` must show `sync`.

@@ -21,7 +21,7 @@ the names of the disk and of the host. So confidence is never above low.
 
 ## What to do next
 Check what was stated: the battery, the capacitor, the settings of the provider. To be certain, run a power-cut test
-(`fstui powercut`). A force-stop of a cloud instance shows only whether data left the guest.
+(`fstui powercut`). Forcing a cloud instance to stop is no power cut: it shows only whether data left the guest.
 
 ## Details
 The rule does not apply if anything contradicts the statement:

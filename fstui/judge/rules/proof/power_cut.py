@@ -1,5 +1,5 @@
 """*lost, high confidence; kept, medium confidence (high after 5 cuts; in a virtual machine one level lower);
-plausible, low confidence, after a reset or the end of a virtual machine; cannot-tell if no power was cut*
+plausible, low confidence, after a reset or a killed virtual machine; cannot-tell without evidence of a cut*
 
 ## What it means
 After a power cut, fstui looked for the records that had been acknowledged.
@@ -18,12 +18,12 @@ One lost record proves that the storage is not durable. Kept records are evidenc
 and settings: a volatile cache may have been empty. A reset or kernel panic does not cut the disk's power.
 
 ## What to do next
-- lost: find the layer that drops flushes (`fsync-rate`), change it, and cut again
-- kept: cut again, at the wall plug and under load (5 cuts: with 95 % confidence, fewer than 46 % of cuts lose
-  data; 100 cuts: 3 %)
+- lost: find the layer that drops flushes (`fsync-rate`), change it, cut again
+- kept: cut again, at the wall plug and under load. After 5 cuts without a loss, up to 46 % of cuts may
+  lose data; after 100 cuts, 3 % (95 % confidence)
 
 ## Details
-- A database server's records count as lost if it starts with an empty data directory, but not with a copy of its data.
+- A database server's records count as lost if it does not start with a copy of its data, but starts without data.
 - A record in flight may be damaged. POSIX lets a new file disappear if its directory was not synced. Neither is a loss.
 """
 
