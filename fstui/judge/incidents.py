@@ -216,7 +216,7 @@ class IncidentFacts:
         self.writing_windows = [window for window in until_end if window.at > start - WRITEBACK_DELAY_S]
         """``windows`` and earlier ones, because the kernel writes data to the device up to WRITEBACK_DELAY_S later."""
         self.waits = [wait for window in self.windows for wait in window.waits if not wait.kernel]
-        self.own_waits = [wait for wait in self.waits if self.main_wait and wait.program == self.main_wait.program]
+        self.own_waits = [wait for wait in self.waits if waits and (wait.program, wait.file) == longest_key]
         self.memory_share = pressure_share(self.seconds, MEMORY)
         latencies = {name: latency for name in self.devices if (latency := _latency(self.seconds, name))}
         typical_ms = records.typical_write_ms
@@ -442,8 +442,12 @@ def _short_of_cpu(facts: IncidentFacts) -> Explanation | None:
     # if the host lacked CPU for less time than the longest wait, the program waited outside these seconds
     if host_share is not None and host_share * facts.elapsed_s < CPU_WAIT_SHARE * longest_s:
         return None
-    host = f" (some process of this host did in {percent(host_share)} of the time)" if host_share is not None else ""
-    return Explanation("cpu", f"it waited for a CPU{host}, not for the disk")
+    host = ""
+    if host_share is not None:
+        host = f" (some process of this host waited for one in {percent(host_share)} of the time)"
+    if facts.cpu_share >= CPU_WAIT_SHARE:
+        return Explanation("cpu", f"it waited for a CPU{host}, not for the disk")
+    return Explanation("cpu", f"for up to {percent(facts.cpu_share)} of that time, it waited for a CPU{host}")
 
 
 def _transfers(windows: Sequence[Window]) -> list[ProcessIo]:

@@ -147,6 +147,18 @@ def test_what_may_be_the_cause_is_not_excluded(seconds: Seconds, windows: Window
     assert one.cause == cause and words not in one.sentence
 
 
+def test_the_sentence_names_the_largest_share_of_a_cpu() -> None:
+    words = {3900: "it waited for a CPU", 2400: "for up to 60\xa0% of that time, it waited for a CPU"}
+    for cpu_ms, clause in words.items():
+        sentence = only(calm(BUSY, waiting(stalled(cpu_ms=cpu_ms)))).sentence
+        assert f"; {clause} (" in sentence and ("not for the disk" in sentence) == (cpu_ms == 3900)
+
+
+def test_cpu_waits_of_a_process_with_the_same_name_do_not_count() -> None:
+    other = stalled(pid=813, file="/srv/other", ms=3900, cpu_ms=3900)
+    assert only(calm(BUSY, waiting(stalled(cpu_ms=400), other))).cause == "unknown"
+
+
 ALWAYS_SLOW = replace(ETCD, p50_us=40_000, longest_ms=300, waited_ms=8000, slow=((3.0, 300, 0),))
 
 
