@@ -4,17 +4,20 @@ import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
+import pytest
+from msgspec.structs import replace
 from textual.pilot import Pilot
 
-from fstui.model.recording import Record, WhatHappened
+from fstui.model.recording import Record, RecordedWait, WhatHappened
 from fstui.tui.drawing.recording import RecordingView, devices, waits
-from tests.factories.recorded import BEGIN, RSYNC, at, between, calm, disk, on_disk, stalled
+from tests.factories.recorded import BEGIN, ETCD, RSYNC, at, between, calm, disk, on_disk, stalled, window
 from tests.tui.conftest import PreparedApp
 from tests.tui.screen import press, screen_lines
 
 SLOW = between(596, 608, disk(900.0, writes=20, written_kib=310_000))
 INCIDENT = calm(SLOW, at((600, 610), stalled(), processes=(RSYNC,)))
 """In it, etcd waits from 13:43:14 to 13:43:28."""
+ANSWER = WhatHappened(version="", host="db1", start=BEGIN, end=BEGIN + 60, recorded=None, sentence="")
 
 
 @asynccontextmanager
@@ -97,10 +100,25 @@ async def test_a_wait_is_never_longer_than_the_sum_of_waits() -> None:
     assert "4.9 s    6.0 s" in row
 
 
+def view_of_window(*rows: RecordedWait, **changes: object) -> RecordingView:
+    return RecordingView(ANSWER, BEGIN, BEGIN, window=window(10, *rows, **changes))
+
+
+@pytest.mark.parametrize(("traced_s", "words"), [(3.1, "─ traced for 31\xa0% of 10 s, "), (10.0, "─ 10 s, ")])
+def test_waits_say_how_much_of_the_time_was_traced(traced_s: float, words: str) -> None:
+    title, *_ = waits(view_of_window(ETCD, traced_s=traced_s), 80)
+    assert words in title.plain
+
+
+def test_an_unknown_wait_for_a_cpu_is_not_zero() -> None:
+    worker = stalled(program="kworker", kernel=True)
+    _, _, first, second = (text.plain.split() for text in waits(view_of_window(worker, replace(ETCD, cpu_ms=20)), 120))
+    assert first[-2] == "–" and second[-3:-1] == ["20.0", "ms"]
+
+
 def test_what_is_not_read_yet_is_not_called_missing() -> None:
-    answer = WhatHappened(version="", host="db1", start=BEGIN, end=BEGIN + 60, recorded=None, sentence="")
     for is_read, words in ((False, "reading …"), (True, "not recorded")):
-        view = RecordingView(answer, BEGIN, BEGIN, is_read=is_read)
+        view = RecordingView(ANSWER, BEGIN, BEGIN, is_read=is_read)
         for draw in (waits, devices):
             assert words in "\n".join(text.plain for text in draw(view, 80))
 

@@ -191,7 +191,10 @@ def waits(view: RecordingView, width: int) -> list[Text]:
     if window is None:
         state = "the programs of this moment were not recorded" if view.is_read else "reading …"
         return [rule(width, "programs that waited"), line((f"   {state}", FAINT))]
-    top = rule(width, "programs that waited", _time_range(window.at - window.elapsed_s, window.elapsed_s))
+    remark = _time_range(window.at - window.elapsed_s, window.elapsed_s)
+    if window.traced_s is not None and window.traced_s < 0.95 * window.elapsed_s:
+        remark = f"traced for {percent(window.traced_s / window.elapsed_s)} of {remark}"
+    top = rule(width, "programs that waited", remark)
     if window.traced_s is None:
         rows = [line(("   not traced: only root may trace the kernel", FAINT))]
     else:
@@ -203,13 +206,15 @@ def waits(view: RecordingView, width: int) -> list[Text]:
 
 
 def _wait_cells(wait: RecordedWait) -> tuple[str, ...]:
+    # the waits of kernel workers for a CPU are not recorded, nor those of short processes
+    is_one_process = wait.pid and not wait.kernel
     return (
         wait.program_label,
         count(wait.syncs),
         duration_ns(wait.p50_us * 1000) if wait.p50_us else NONE,
         duration_ns(wait.longest_so_far_ms * 1e6),
         duration_ns((wait.waited_ms + wait.in_flight_ms) * 1e6),
-        duration_ns(wait.cpu_ms * 1e6),
+        duration_ns(wait.cpu_ms * 1e6) if wait.cpu_ms or is_one_process else NONE,
         wait.cgroup,
         wait.file_label,
     )
