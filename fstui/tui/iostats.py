@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from fstui.model.watch import WatchCounts
 
 Sample = TypeVar("Sample")
+Number = TypeVar("Number", int, float)
 _COUNTER_FIELDS = ("reads", "writes", "written_bytes", "write_ms", "flushes", "flush_ms", "busy_ms", "in_flight")
 _SUMMED_FIELDS = ("reads", "writes", "written_bytes", "write_ms", "flushes", "flush_ms", "syncs", "sync_ns")
 _MAX_SAMPLES = 600
@@ -161,7 +162,7 @@ def sum_devices(devices: Iterable[IoStats]) -> IoStats:
         return parts[0]
     return IoStats(
         elapsed_s=max((part.elapsed_s for part in parts), default=0.0),
-        busy_ms=_max(part.busy_ms for part in parts),
+        busy_ms=maximum(part.busy_ms for part in parts),
         in_flight=_sum(part.in_flight for part in parts),
         **_sums(parts),
     )
@@ -173,7 +174,7 @@ def total(periods: Iterable[IoStats]) -> IoStats:
     return IoStats(
         elapsed_s=sum(part.elapsed_s for part in parts),
         busy_ms=_sum(part.busy_ms for part in parts),
-        longest_sync_ns=_max(part.longest_sync_ns for part in parts),
+        longest_sync_ns=maximum(part.longest_sync_ns for part in parts),
         **_sums(parts),
     )
 
@@ -187,7 +188,8 @@ def _sum(counts: Iterable[int | None]) -> int | None:
     return sum(values) if values else None
 
 
-def _max(counts: Iterable[int | None]) -> int | None:
+def maximum(counts: Iterable[Number | None]) -> Number | None:
+    """Return the largest of the known values; None if no value is known."""
     return max((count for count in counts if count is not None), default=None)
 
 

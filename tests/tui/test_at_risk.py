@@ -1,6 +1,7 @@
 """The screen with what each program would lose if the power failed now."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -9,11 +10,12 @@ from fstui.model.host import Host
 from fstui.model.watch import WatchEvent, WatchStarted
 from fstui.runs.machine.simulated import SimulatedMachine
 from fstui.simulate.parameters import load
-from fstui.tui.drawing.at_risk import RiskView, rows
+from fstui.tui.drawing.at_risk import Moment, RiskView, last_minutes, moment_of, rows
+from fstui.tui.iostats import RecentSamples
 from fstui.tui.screens.at_risk import AtRiskScreen
 from fstui.tui.screens.watch import WatchScreen
 from tests.factories import screens
-from tests.factories.at_risk import SECOND, file, program
+from tests.factories.at_risk import MIB, SECOND, file, program
 from tests.tui.conftest import PreparedApp
 from tests.tui.screen import screen_lines
 from tests.tui.test_watch import watch_this
@@ -74,6 +76,24 @@ def test_files_of_a_program_in_one_directory_share_a_row() -> None:
     assert "≤ IN CACHE" not in head, "no file has any"
     assert lines[0].split() == ["mypy", "(2724)", "2.0", "s", "12", "KiB", "3", "/tmp"]
     assert len(lines) == 2 and lines[1].split()[-1] == "/srv/d"
+
+
+def test_an_age_that_may_be_too_low_is_not_charted() -> None:
+    recent = RecentSamples[Moment]()
+    for at_s in range(1, 31):
+        unwritten = file("/srv/d", "dd (9)", dirty_bytes=MIB, oldest_s=float(at_s), may_be_older=at_s < 20)
+        recent.add(1.0, moment_of(AtRisk(files=(unwritten,))))
+    *_, lowest, _ = (text.plain for text in last_minutes(recent, 80, 12))
+    _, unwritten_bytes, ages = lowest.split("┤")
+    assert re.match("⣿{29} ", unwritten_bytes) and re.match(" {18}⢸⣿{10} ", ages), "known after 19 of 30 s"
+
+
+def test_charts_show_the_highest_age_and_number_of_names() -> None:
+    recent = RecentSamples[Moment]()
+    for moment in (Moment(9 * MIB, 1.0, 1), Moment(0, 12.0, 7)) * 150:
+        recent.add(0.1, moment)
+    text = "\n".join(line.plain for line in last_minutes(recent, 160, 12))
+    assert "at most 9.0 MiB" in text and "at most 12 s" in text and "at most 7" in text
 
 
 def test_the_log_of_a_program_is_named_below_the_table() -> None:

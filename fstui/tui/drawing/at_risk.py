@@ -30,7 +30,7 @@ from fstui.tui.drawing.cells import (
     used_columns,
 )
 from fstui.tui.drawing.charts import Figure
-from fstui.tui.iostats import RecentSamples
+from fstui.tui.iostats import RecentSamples, maximum
 from fstui.tui.styles import FAINT, TIME
 
 _BAR, _BAR_CELLS, _MIB = " ", 8, 1 << 20
@@ -57,10 +57,11 @@ class RiskView(msgspec.Struct, frozen=True):
 
 
 class Moment(NamedTuple):
-    """What was at risk at one time, for the charts."""
+    """The most that was at risk at one time or in a period, for the charts."""
 
     bytes: int
-    oldest_s: float
+    oldest_s: float | None
+    """None if the oldest bytes may be older than fstui's first look at their file."""
     names: int | None
 
 
@@ -78,16 +79,24 @@ _FIGURES = ((BYTES, OLDEST, NAMES), (BYTES, OLDEST), (BYTES, OLDEST, NAMES))
 
 
 def moment_of(state: AtRisk) -> Moment:
+    oldest = max(state.files, key=lambda file: file.oldest_s or 0.0, default=None)
+    oldest_s = (oldest and oldest.oldest_s) or 0.0
     return Moment(
         sum(file.bytes for file in state.files),
-        max((file.oldest_s or 0.0 for file in state.files), default=0.0),
+        None if oldest and oldest.may_be_older else oldest_s,
         sum(row.count for row in state.names) if state.names_recorded else None,
     )
 
 
+def _most(moments: Sequence[Moment]) -> Moment:
+    """Return the maximum of each number, because they may be highest at different times."""
+    bytes_, ages_s, names = zip(*moments, strict=True)
+    return Moment(max(bytes_), maximum(ages_s), maximum(names))
+
+
 def last_minutes(recent: RecentSamples[Moment], width: int, height: int) -> Sequence[Text]:
     return charts.last_minutes(
-        f"at risk, drawn every {_CELL_S} s", _FIGURES, recent, max, width=width, height=height, cell_s=_CELL_S
+        f"at risk, drawn every {_CELL_S} s", _FIGURES, recent, _most, width=width, height=height, cell_s=_CELL_S
     )
 
 

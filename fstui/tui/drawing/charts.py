@@ -22,6 +22,8 @@ MIN_AREA_LINES = 5
 _LABEL_WIDTH = 8
 _MAX_CHART_LINES = 24
 _WIDE_SCREEN = 110
+_MIN_MINUTES_S = 150
+"""Times from this length are in minutes."""
 _BLOCKS = " ▁▂▃▄▅▆▇█"
 _BRAILLE = ((0x00, 0x40, 0x44, 0x46, 0x47), (0x00, 0x80, 0xA0, 0xB0, 0xB8))
 """Braille dots for a column filled from the bottom with 0 to 4 dots: the left and the right half of a cell."""
@@ -205,13 +207,15 @@ def areas(
         return ()
     rows = min(max((height - 2) // 4, 1), ceil(len(counted) / layout.columns))
     chart_height = min((height - 2) // rows, _MAX_CHART_LINES)
-    lines = [rule(width, name, f"the last {_duration(span_s)}")]
+    lines = [rule(width, name, f"{_duration(span_s)}, until ≤ {cell_s} s ago")]
     for start in range(0, min(rows * layout.columns, len(counted)), layout.columns):
         shown = counted[start : start + layout.columns]
         charts = [_area(figure, series, layout.cells, chart_height) for figure in shown]
         lines += [line(*(span for chart in charts for span in chart[index])) for index in range(chart_height)]
     end = f" ≤ {cell_s} s ago"
-    times = fit(f"{_duration(span_s)} earlier", layout.cells - len(end)) + end
+    oldest_s = span_s + cell_s
+    oldest_s = oldest_s if oldest_s < _MIN_MINUTES_S else ceil(oldest_s / 60) * 60
+    times = fit(f"≤ {_duration(oldest_s)} ago", layout.cells - len(end)) + end
     return (*lines, line((fit(" " * (_LABEL_WIDTH + 1) + times, layout.chart_width) * layout.columns, FAINT)))
 
 
@@ -234,4 +238,4 @@ def _area(figure: Figure, series: Sequence[Any], cells: int, height: int) -> lis
 
 
 def _duration(seconds: float) -> str:
-    return f"{seconds / 60:.0f} min" if seconds >= 150 else f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds >= _MIN_MINUTES_S else f"{seconds:.0f} s"

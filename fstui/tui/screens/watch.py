@@ -137,10 +137,11 @@ class WatchScreen(LiveWatchScreen):
         "The programs that wait for a sync on this filesystem in this second: fsync and similar calls, O_DSYNC writes, "
         "and io_uring. P50, P99 and MAX are the times of a whole sync. DEVICE MEAN is the part that the devices take, "
         "on average; CPU WAIT ≤ is the part that may have been a wait for a CPU. WAITING is the share of the time in "
-        "which a program waits. FILE is relative to the mount point. Charts show the last minutes of all programs "
-        "together, and of the devices whose names are above them. Below are all devices of this filesystem with their "
-        "own times. fstui writes nothing. Without root, the screen shows only what /proc reports: the devices' "
-        "counters and the processes that write. A narrow terminal leaves out some columns."
+        "which a program waits. FILE is relative to the mount point. Charts show averages and the longest sync of all "
+        "programs together, and of the devices whose names are above them, until a few seconds ago. Below are all "
+        "devices of this filesystem with their own times. fstui writes nothing. Without root, the screen shows only "
+        "what /proc reports: the devices' counters and the processes that write. A narrow terminal leaves out some "
+        "columns."
     )
 
     def __init__(self, target: Target) -> None:
