@@ -35,10 +35,10 @@ from fstui.model.errors import Refused
 from fstui.model.quantities import size
 from fstui.runs import scenarios
 
-_MIN_TIMEOUT_S = 120.0
+_DEFAULT_TIMEOUT_S = 120.0
 _PYZ = "fstui.pyz"
 _JSON = ("--format", "json")
-_MAX_SCENARIO_CHARACTERS = 48_000
+_MAX_SCENARIO_BYTES = 48_000
 """The scenario is passed as part of one argument, which has at most 128 KiB (execve(2))."""
 
 
@@ -106,9 +106,8 @@ def run(scenario: str, directory: str, more: Sequence[str], settings: Sequence[s
         raise Refused("DIR is empty. Name a directory that exists on every host")
     parse_settings(settings)
     options["scenario"] = asyncio.run(scenarios.own_text(scenario))
-    if len(options["scenario"]) > _MAX_SCENARIO_CHARACTERS:
-        length = len(options["scenario"])
-        raise Refused(f"{scenario} has {length} characters, and at most {_MAX_SCENARIO_CHARACTERS} can be sent")
+    if (length := len(options["scenario"].encode())) > _MAX_SCENARIO_BYTES:
+        raise Refused(f"{scenario} has {length} bytes, and at most {_MAX_SCENARIO_BYTES} can be sent")
     words = [scenario, directory, *(word for setting in settings for word in ("--set", setting)), *_extra_options(more)]
     return _request("run", [*words, *_permissions(options), *_JSON], options)
 
@@ -143,7 +142,8 @@ def watch(mount: str | None, more: Sequence[str], seconds: float, **options: Any
     Example: fstui fleet watch --nodes 'db[1-40]' --mount /var/lib/mysql
     """
     words = ["--seconds", f"{seconds:g}", *(["--mount", mount] if mount else []), *_extra_options(more)]
-    return _request("watch", [*words, *_JSON], {**options, "timeout": options["timeout"] or seconds + _MIN_TIMEOUT_S})
+    options["timeout"] = options["timeout"] or seconds + _DEFAULT_TIMEOUT_S
+    return _request("watch", [*words, *_JSON], options)
 
 
 @fleet.command("list")
@@ -213,7 +213,7 @@ def _permissions(options: dict[str, Any]) -> list[str]:
 
 
 def _extra_options(words: Sequence[str]) -> list[str]:
-    """Return the words after ``--``. Raises UsageError if they are not options, or options of fstui fleet itself."""
+    """Return the words after ``--``. Raises UsageError if the first is not an option, or one is in _OWN_OPTIONS."""
     if words and not words[0].startswith("-"):
         raise click.UsageError(f"Got unexpected extra argument ({words[0]}). Options of the remote command follow --.")
     if own_options := [word for word in words if word.partition("=")[0] in _OWN_OPTIONS]:
@@ -237,8 +237,8 @@ def _request(command: str, arguments: Sequence[str], options: dict[str, Any]) ->
     asyncio.run(print_report(report.report_of(hosts), options["format_"], options["output"]))
     say(f"documents in {job.directory}: fstui fleet show {job.directory}")
     runs = ["the saved runs"] if any(host.run for host in hosts.results) else []
-    bytes_left = job.most_bytes_left
-    if leftovers := [*([f"the file and what it unpacked ({size(bytes_left)} each)"] if bytes_left else []), *runs]:
+    file_bytes = job.max_leftover_bytes
+    if leftovers := [*([f"the file and what it unpacked ({size(file_bytes)} each)"] if file_bytes else []), *runs]:
         say(f"{' and '.join(leftovers)} stay on the hosts. To remove them: {_clean_command(job.directory, request)}")
     return signals.exit_code or _exit_status(hosts, options.get("fail_on", ()))
 
@@ -266,7 +266,7 @@ def _base_request(command: str, options: dict[str, Any]) -> Request:
         place=options["place"] or "",
         ssh=options["ssh"],
         fanout=options["fanout"],
-        timeout_s=options["timeout"] or _MIN_TIMEOUT_S,
+        timeout_s=options["timeout"] or _DEFAULT_TIMEOUT_S,
     )
 
 

@@ -53,7 +53,7 @@ class FleetJob:
         self._troubles: dict[str, str] = {}
         self._remarks: dict[str, str] = {}
         """As in ``About``: why a host returned no document, and how a command with a document failed."""
-        self.most_bytes_left = 0
+        self.max_leftover_bytes = 0
         """The maximum number of bytes that fstui.pyz and its unpacked files occupy on one host after the run."""
         self.fanout = Fanout(request)
 
@@ -110,7 +110,7 @@ class FleetJob:
         results.save_document(self.directory, node, document)
         kib_left = answer.value_of(self._mark, "stays") or ""
         if kib_left.isdecimal() and len(kib_left) < 12:
-            self.most_bytes_left = max(self.most_bytes_left, int(kib_left) << 10)
+            self.max_leftover_bytes = max(self.max_leftover_bytes, int(kib_left) << 10)
         self._results += host_results
         if not host_results or answer.value_of(self._mark, "end") not in _COMPLETE_EXITS:
             self._remarks[node] = ssh.refusal(answer, self._mark)

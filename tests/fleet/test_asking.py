@@ -157,6 +157,13 @@ def test_a_scenario_file_and_options_reach_the_host(fleet: Fleet, installed: str
     assert not Path(file).exists()
 
 
+def test_a_scenario_with_too_many_bytes_is_refused(fleet: Fleet, installed: str, tmp_path: Path) -> None:
+    mine = Path(scenario_file(tmp_path))
+    mine.write_text(f"# {'写' * 40_000}\n{mine.read_text()}")
+    done = fleet("run", str(mine), "/srv", "--nodes", "db1", "--installed", installed)
+    assert done.returncode == 2 and "at most 48000 can be sent" in " ".join(done.stderr.split()), done.stderr
+
+
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
