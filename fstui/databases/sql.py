@@ -32,7 +32,7 @@ def family_of(connection: Connection) -> Family:
 async def query(
     program: str, connection: Connection, statements: Sequence[str], command_prefix: Sequence[str] = ()
 ) -> list[tuple[str, ...]]:
-    """Run statements of one line each and return all rows. ``command_prefix``: see ``throwaway``.
+    """Run statements of one line each and return all rows. ``command_prefix``: words before the program.
 
     Raises DatabaseError.
     """

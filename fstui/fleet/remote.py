@@ -157,7 +157,7 @@ class Request(Base, frozen=True, kw_only=True):
     remove: bool = False
     """Remove the file when the command has ended."""
     scenario: str = ""
-    """The text of a scenario that the hosts do not have. Its path replaces the first argument."""
+    """The text of a scenario that the hosts do not have. The path of its file replaces the first argument."""
     ssh: str = "ssh"
     """The ssh command line, with the user's own options."""
     fanout: int = 64

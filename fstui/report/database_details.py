@@ -31,8 +31,8 @@ def _about_syncs(run: Run) -> Iterator[str]:
     steps = _steps_with_writes(run)
     if steps:
         yield (
-            "The server counted the syncs, the kernel counted the flushes at the devices. The sync of a file that "
-            "grows also commits the filesystem's journal. More flushes than syncs are therefore normal."
+            "The server counted the syncs, and the kernel counted the flushes at the devices. The sync of a file "
+            "that grows also commits the filesystem's journal. More flushes than syncs are therefore normal."
         )
     if any(database.server.dsync_files for database in steps):
         yield "Each write to a log that is opened with O_DSYNC is a sync. The table counts it as one."
@@ -131,7 +131,7 @@ def _about_flushes(run: Run, databases: Sequence[DatabaseStep]) -> Iterator[str]
 
 
 def _about_processors(databases: Sequence[DatabaseStep]) -> Iterator[str]:
-    """Yield the steps that the processors limited, first by the load of the step, then by that of other processes."""
+    """Yield sentences about the steps that the processors limited, and about the sessions of the processes."""
     not_crowded = (database for database in databases if not database.figures.others_load_processor)
     limited = [database for database in not_crowded if database.figures.limited_by_processor]
     if limited:

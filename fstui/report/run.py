@@ -121,8 +121,8 @@ def _steps(run: Run, counts: figures.Counts) -> Section:
         common = len(names) == len(run.steps) > 1
         notes.append(f"{'all steps' if common else ', '.join(map(command, names)) if names[1:] else names[0]}{reason}")
     if shared := counts.shared_devices(run.steps):
-        who = "other processes, or a layer between filesystem and disk"
-        reason = f"there were no syncs, or {who}, also wrote to {join_words(shared)}"
+        writers = "other processes or from a layer between filesystem and disk"
+        reason = f"there were no syncs, or {join_words(shared)} also received writes from {writers}"
         notes.append(f"{NONE} in FLUSH/SYNC and W-AMP: {reason}")
     return Section("", figures.STEP_HEADER, tuple(rows), tuple(notes))
 

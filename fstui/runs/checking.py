@@ -60,7 +60,7 @@ class Checkup:
         self.idle = Idle()
 
     async def find_filesystems(self) -> None:
-        """Find the filesystems, and watch their devices for a second. Raises Refused if one cannot be checked."""
+        """Find filesystems and watch their devices for 1 s. Raises Refused if a given directory cannot be checked."""
         if self._directories:
             await self._add_directories()
         else:

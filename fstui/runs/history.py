@@ -73,7 +73,7 @@ async def path_of(reference: str) -> str:
 
 
 async def add_rounds(chosen_runs: Sequence[Run]) -> list[Run]:
-    """Return the runs together with the other saved rounds of the same series. Raises Refused."""
+    """Return the runs together with the other saved rounds of the same series and side. Raises Refused."""
     return await call_in_state_dir(_add_rounds, tuple(chosen_runs))
 
 

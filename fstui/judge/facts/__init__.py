@@ -51,8 +51,8 @@ class Case:
     @cached_property
     def lowest_devices(self) -> LowestDevices:
         """The devices that hold the data, and which of these devices were seen to act on flushes."""
-        working_ids = self.rotation.working_devices
+        working_ids = self.rotation.flushing_devices
         if self.flushes.complete_lowest_account:
             growing = (growth for growth in self.flush_growth if growth.shows_work)
-            working_ids = working_ids.union(*(growth.working_devices for growth in growing))
+            working_ids = working_ids.union(*(growth.flushing_devices for growth in growing))
         return LowestDevices(self.host, self.stack, working_ids)

@@ -303,7 +303,7 @@ def _syncs_not_sent(_: Evidence, stack: Stack, __: Steps) -> Iterator[Hit]:
     uncopied = stack.layers_without_checked_copy(tuple(node for node, _ in skipping if node.layer != "filesystem"))
     for node, skipped in skipping:
         if node.layer == "filesystem" or node in uncopied:
-            fields = ("chosen_by", "option", "skipped_request", "effect", "undo")
+            fields = ("option_verb", "option", "skipped_request", "effect", "undo")
             texts = {name: getattr(skipped, name) for name in fields}
             devices = [device for device in stack.layers_to_flush(node) if stack.is_device(device)]
             caches = map(_cache_line, devices) if skipped.flushed_later else ()

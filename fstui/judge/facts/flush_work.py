@@ -45,7 +45,7 @@ class FlushGrowth(NamedTuple):
 
     @property
     def appears_to_grow(self) -> bool:
-        """Whether the largest amount took ``GROWTH_FACTOR`` times as long, whatever the devices' own times are."""
+        """Whether the largest amount took GROWTH_FACTOR times as long as ``_smaller``. Ignores the devices' times."""
         return self.points[-1].sync_ns >= GROWTH_FACTOR * max(point.sync_ns for point in self._smaller)
 
     @property
@@ -56,7 +56,7 @@ class FlushGrowth(NamedTuple):
     @property
     def device_times_are_flat(self) -> bool:
         """Whether the counters or the trace show that the devices' own flushes do not take longer."""
-        if self.has_device_times and not self.working_devices:
+        if self.has_device_times and not self.flushing_devices:
             return True
         first, *_, last = self.points
         longest_ns = self._longest_traced_ns
@@ -70,7 +70,7 @@ class FlushGrowth(NamedTuple):
         return not counted_only_above and any(point.flush_ms is not None for point in self.points)
 
     @property
-    def working_devices(self) -> set[str]:
+    def flushing_devices(self) -> set[str]:
         flushed_devices = {device for point in self._largest for device in point.flush_ms or {}}
         return {device for device in flushed_devices if self._acts_on_flushes(device)}
 

@@ -177,7 +177,7 @@ class Rotation:
         return tuple(pace for pace in self._paces if pace.ratio_to_limit > TOO_FAST)
 
     @cached_property
-    def working_devices(self) -> frozenset[str]:
+    def flushing_devices(self) -> frozenset[str]:
         """The ids of the disks whose own counters account for the time of the steps that rewrite one block."""
         if not self.same_block_paces or self.too_fast_paces:
             return frozenset()
@@ -188,7 +188,7 @@ class Rotation:
     @property
     def syncs_reach_platters(self) -> bool:
         """Whether each disk itself accounts for the time of the syncs, so no cache acknowledged them early."""
-        return self.platters is not None and self.working_devices.issuperset(node.id for node in self.platters.devices)
+        return self.platters is not None and self.flushing_devices.issuperset(node.id for node in self.platters.devices)
 
     @cached_property
     def too_fast_direct_paces(self) -> tuple[Pace, ...]:

@@ -169,7 +169,7 @@ class Stack:
             return ()
         top = self.nodes[0]
         fatal = self._fatal_layers(top, stale, is_stale=True)
-        # above another stale layer, ``fatal`` has only the upper one, so each layer is also checked alone
+        # if one stale layer is above another, ``fatal`` contains only the upper one: check each layer alone as well
         return tuple(node for node in stale if node in fatal or self._fatal_layers(top, (node,), is_stale=True))
 
     def _fatal_layers(self, node: Node, lost: tuple[Node, ...], *, is_stale: bool = False) -> tuple[Node, ...]:

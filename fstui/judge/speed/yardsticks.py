@@ -32,7 +32,7 @@ MIN_SYNCS_OF_LONG_STEP, LONG_STEP_S = 5, 0.5
 """A step of at least this length has a rate even with few syncs, as on a disk that does 10 per second. A shorter step
 needs more syncs, because a brief disturbance may have slowed it down."""
 CPU_LOSS_FACTOR = 4
-"""Kernel threads wait for a CPU, too. All their waits may add up to this many times the wait of the writer alone."""
+"""Kernel threads wait for a CPU, too. All waits together are assumed to be up to this many times the writer's wait."""
 
 
 class StepComparison(NamedTuple):

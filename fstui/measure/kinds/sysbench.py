@@ -166,7 +166,7 @@ class Sysbench(ServerSettings, frozen=True, kw_only=True, tag="sysbench"):
         if min(self.table_counts) < 1 or prod(self.table_counts) * _ROW_BYTES > MAX_BYTES:
             yield f"schemas, tables and rows must be at least 1, together at most {MAX_BYTES // _ROW_BYTES} rows"
         if self.schemas > 1 and self.existing_server is not None and not self.kind.schemas_in_database:
-            yield "schemas: in MySQL a schema is a database, and fstui uses one on an existing server: set schemas=1"
+            yield "schemas: a MySQL schema is a database, and fstui uses only one of an existing server: set schemas=1"
         if not 0 <= self.warmup_s <= MAX_SECONDS:
             yield f"warmup_s must be between 0 and {MAX_SECONDS}, not {self.warmup_s}"
         if not 8 << 20 <= self.pool_bytes <= MAX_BYTES:

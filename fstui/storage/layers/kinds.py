@@ -41,7 +41,7 @@ class SkippedSync(NamedTuple):
     effect: str
     """What an fsync does instead, as a phrase that follows "an fsync there"."""
     undo: str
-    chosen_by: str = "mounted"
+    option_verb: str = "mounted"
     """How the option was chosen: "mounted" or "set up" with it."""
     flushed_later: bool = False
     """The layers below have the data when the sync is acknowledged, and are flushed later. Whether the data survives a

@@ -91,7 +91,7 @@ def reach_lines(
     hidden: bool = False,
     actual: SimulationParameters | None = None,
 ) -> list[Text]:
-    """Draw the names of the places, and for each step a bar to its data. ``actual``: the disk, if it is simulated."""
+    """Draw the data places, and for each step a bar to the place its data reaches. ``actual``: a simulated disk."""
     from fstui.report.reach import actual_reach, places, reach  # noqa: PLC0415  the first screen does not draw it
 
     all_places = places(target)

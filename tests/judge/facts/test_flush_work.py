@@ -52,8 +52,8 @@ def test_trace_decides_if_the_device_counts_no_time(longest_us: int, flat: bool)
 
 
 def test_device_that_was_as_slow_before_does_not_work_longer() -> None:
-    assert growth(own={"sda": 1.0}, us=(300, 700, 12_000, 12_500, 12_900)).working_devices == set()
-    assert growth(own={"sda": 1.0}).working_devices == {"sda"}
+    assert growth(own={"sda": 1.0}, us=(300, 700, 12_000, 12_500, 12_900)).flushing_devices == set()
+    assert growth(own={"sda": 1.0}).flushing_devices == {"sda"}
 
 
 def devices(where: Target, *steps: Step, host: Host = METAL) -> LowestDevices:

@@ -109,7 +109,7 @@ def test_platter_answers_only_if_it_takes_the_time_itself() -> None:
     idle = replace(both.counters[1], flush_ms=3)
     one = replace(both, counters=(both.counters[0], idle))
     assert rotation(array, both).syncs_reach_platters
-    assert rotation(array, one).working_devices == {"sda"} and not rotation(array, one).syncs_reach_platters
+    assert rotation(array, one).flushing_devices == {"sda"} and not rotation(array, one).syncs_reach_platters
     assert not rotation(array, both, one).syncs_reach_platters
 
 

@@ -65,7 +65,7 @@ def _growing(case: Case, growing: Sequence[FlushGrowth], lowest: str) -> Conclus
     steepest = max(growing, key=lambda growth: growth.per_mib_ns)
     steps = [growth.step for growth in growing]
     is_timed = all(growth.has_device_times for growth in growing)
-    working = sorted(set().union(*(growth.working_devices for growth in growing)))
+    working = sorted(set().union(*(growth.flushing_devices for growth in growing)))
     where = words.join_words(working) if is_timed else lowest
     return Conclusion(
         title=f"each unsynced MiB adds {duration_ns(steepest.per_mib_ns)} to a flush",

@@ -13,7 +13,7 @@ from fstui.model.quantities import duration_ns, rate, ratio
 from fstui.model.steps import Step
 from fstui.model.storage import Node
 from fstui.storage.layers import kind
-from fstui.storage.layers.devices.caches import may_outlive_power_cut, no_cache_reports
+from fstui.storage.layers.devices.caches import cache_off_reports, may_outlive_power_cut
 from fstui.storage.layers.devices.disk import is_over_own_network, is_virtual
 from fstui.storage.layers.devices.links import link
 from fstui.storage.layers.facts import number
@@ -89,7 +89,7 @@ def _is_consumer(node: Node) -> bool:
         return False
     is_known = medium.declared or node.value("grade") == "consumer"
     volatile = node.write_cache == "write back" and medium.write_cache in {"volatile", "unknown"}
-    return is_known and (volatile or bool(no_cache_reports(node)))
+    return is_known and (volatile or bool(cache_off_reports(node)))
 
 
 @rule(order=30)

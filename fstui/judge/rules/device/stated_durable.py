@@ -45,12 +45,12 @@ from fstui.model.host import Host
 from fstui.model.storage import Node
 from fstui.storage.layers.devices import media, models, platforms
 from fstui.storage.layers.devices.caches import (
+    cache_off_reports,
     has_controller_cache,
     has_volatile_cache,
     is_behind_raid_controller,
     is_optane,
     is_safe_drive,
-    no_cache_reports,
 )
 from fstui.storage.layers.devices.disk import is_attached_directly, is_over_own_network, is_passed_through
 from fstui.storage.layers.devices.media import DMI
@@ -159,7 +159,7 @@ def _statement(node: Node, host: Host) -> Statement | None:
 
 
 def _statement_of_drive(node: Node, model: models.Model | None) -> Statement | None:
-    reports = no_cache_reports(node)
+    reports = cache_off_reports(node)
     if model is not None and model.ephemeral and has_volatile_cache(node) is False:
         condition = "According to the kernel, it has no volatile write cache"
         return Statement(model.description, condition, _NO_CACHE, reports, (_CHECK_STORE,))

@@ -13,7 +13,7 @@ from fstui.storage.layers.devices import media
 
 
 class _Scratch(NamedTuple):
-    """A place whose data is deleted with its owner. It is recognised by a pattern in the value of a mount's reading."""
+    """A place whose data is deleted with its owner. ``pattern`` matches the value of the mount's ``reading``."""
 
     reading: str
     pattern: re.Pattern[str]

@@ -109,7 +109,7 @@ def _title_and_sentence(figures: PowerCutFigures) -> tuple[str, str]:
     if figures.lost:
         sentence += f" The oldest was acknowledged {seconds(figures.oldest_lost_s)} before the last one."
     if figures.reordered:
-        sentence += f" Not only the last ones are lost: {reordered} had a later record that survived."
+        sentence += f" Lost although a later record survived: {reordered}."
     if figures.not_recovered:
         sentence += f" A database server did not start again with its data: {figures.not_recovered}"
     if not figures.has_cut_evidence:

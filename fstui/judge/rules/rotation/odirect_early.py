@@ -13,7 +13,7 @@ from fstui.model.quantities import rate
 
 @rule(order=20)
 def odirect_no_cache(case: Case) -> Iterator[Conclusion]:
-    """*suspicious: high confidence above 5 times the limit of a disk that you declared, else medium*
+    """*suspicious: high confidence if you declared the disk and the rate is above 5 times its limit, otherwise medium*
 
     ## What it means
     The disk reports no volatile write cache, and yet O_DIRECT writes were acknowledged faster than its platter can

@@ -52,8 +52,8 @@ def volatile_cache(node: Node) -> CacheReport | None:
     """Return what the best source reports about the device's volatile write cache; None: unknown.
 
     The sources, best first: the drive itself; the driver, whose reading may be a "temporary" setting; udev, which read
-    the setting when the drive was found. If the state of an NVMe drive's cache is unknown, the cache is assumed to be
-    on, even if the kernel was set to write through later.
+    the setting when the drive was found. If an NVMe drive has a cache and its setting was not read, the cache is
+    assumed to be on, whatever the kernel's cache_type is.
     """
     for what in ("drive_cache", "vwc"):
         if report := _report(node, what):
@@ -108,7 +108,7 @@ def is_behind_raid_controller(node: Node) -> bool:
     return has_controller_cache(node) or node.value("grade") == "raid" or by_driver
 
 
-def no_cache_reports(node: Node) -> tuple[str, ...]:
+def cache_off_reports(node: Node) -> tuple[str, ...]:
     """Return a line for each source that reports that the volatile write cache is absent or off.
 
     Return nothing if a source contradicts, or if the kernel sends flushes to the device.
@@ -153,7 +153,7 @@ def is_declared(node: Node) -> bool:
 
 
 def may_outlive_power_cut(node: Node) -> bool:
-    """Return whether the device loses nothing in a power cut, by its model or as declared, or if that is unknown."""
+    """Return whether the device loses nothing in a power cut, or a controller may hide that it loses nothing."""
     return outlives_power_cut(node) or is_hidden_by_controller(node)
 
 

@@ -111,7 +111,7 @@ class Bcache(CacheKind, frozen=True, kw_only=True):
             return None
         return SkippedSync(
             reading=reading,
-            chosen_by="set up",
+            option_verb="set up",
             option=f"{_SYNCHRONOUS} 0",
             skipped_request="flush",
             effect="does not commit the cache's journal, so the next start throws the cached blocks away",

@@ -120,7 +120,7 @@ class Md(Array, frozen=True, kw_only=True):
             return None
         return SkippedSync(
             reading=policy,
-            chosen_by="set up",
+            option_verb="set up",
             option="a partial parity log (ppl)",
             skipped_request="flush before the acknowledgement",
             effect="is acknowledged before the members are flushed",
