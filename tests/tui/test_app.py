@@ -249,6 +249,24 @@ async def test_palette_works_while_the_disk_of_saved_runs_hangs(monkeypatch: pyt
             await pilot.pause()
 
 
+async def test_a_closed_screen_ends_its_workers_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = PreparedApp(ReplayMachine(screens.RUN, pace=0.0))
+    async with app.run_test(size=(200, 50)) as pilot:
+        await press(pilot, "enter")
+        plan = app.screen
+        assert isinstance(plan, PlanScreen)
+
+        async def late(most: int | None = None) -> list[history.Summary]:
+            for _ in iter(lambda: bool(plan.query("#earlier")), False):
+                await asyncio.sleep(0)
+            return []
+
+        monkeypatch.setattr(history, "summaries", late)
+        plan.read_saved_runs()
+        await press(pilot, "escape")
+        assert isinstance(app.screen, StorageScreen)
+
+
 async def test_picture_of_the_screen_is_saved_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PWD", str(tmp_path))
     app = PreparedApp()

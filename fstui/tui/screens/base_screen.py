@@ -17,6 +17,7 @@ from fstui.tui.terminal import SlowLineDriver
 from fstui.tui.widgets.lines import Draw, DrawnLines, DrawnText, Footer
 
 if TYPE_CHECKING:
+    from textual.await_remove import AwaitRemove
     from textual.events import Click
     from textual.widgets import Input
 
@@ -85,6 +86,11 @@ class BaseScreen(Screen[None]):
 
     def shown_text(self) -> str:
         return "\n".join(strip.text for strip in self._compositor.render_strips(self.size))
+
+    def remove(self) -> AwaitRemove:
+        """Cancel the workers first: Textual removes the parts before, and a worker that looks for one would fail."""
+        self.workers.cancel_node(self)
+        return super().remove()
 
     def terminal_is_ready(self) -> bool:
         """Return whether the terminal has received the last frame. If not, the caller skips the next frame."""
