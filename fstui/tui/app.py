@@ -362,7 +362,7 @@ def run_app(
     if app.fault is not None:
         fault = f"{type(app.fault).__name__}: {app.fault}"
         print(escape_controls(f"fstui: an internal error: {fault}. FSTUI_DEBUG=1 shows where."), file=sys.stderr)
-    return 0 if code is None else code
+    return (app.return_code or 0) if code is None else code  # without a code, Textual itself ended the app
 
 
 def clear_caches() -> None:

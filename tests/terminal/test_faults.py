@@ -16,6 +16,16 @@ LocalMachine.survey = survey
 main()
 """
 
+_FAILING_WORKER = """
+from fstui.cli import main
+from fstui.tui.screens.storage import StorageScreen
+from textual import work
+@work
+async def read(self):
+    self.part("missing")
+StorageScreen.read_saved_runs = read
+main()
+"""
 
 _WAITING = """
 import threading
@@ -35,6 +45,12 @@ def test_fault_in_the_survey(tmp_path: Path, debug: str, last: str) -> None:
     with PtyApp(state=tmp_path, environment={"FSTUI_DEBUG": debug}, command=(sys.executable, "-c", _BROKEN)) as app:
         app.read_until(last, 30)
         assert (b"Traceback" in app.output) == bool(debug)
+        assert app.process.wait(30) == 1
+
+
+def test_failing_worker_gives_exit_status_1(tmp_path: Path) -> None:
+    with PtyApp(state=tmp_path, command=(sys.executable, "-c", _FAILING_WORKER)) as app:
+        app.read_until("NoMatches: ", 30)
         assert app.process.wait(30) == 1
 
 
