@@ -86,7 +86,7 @@ def verdict(run: Run, width: int) -> Text:
         return line((fit(badge, min(drawn_width(badge), width)), f"reverse {verdict_style(loss.style)[1]}"))
     glyph, style = verdict_style(run.verdict)
     badge, confidence = f" {glyph} {verdict_label(run.verdict)} ", f" {run.confidence} confidence"
-    untested = "   no power-cut test (w)" if run.verdict == "consistent" else ""
+    untested = "   no power-cut test" if run.verdict == "consistent" else ""
     return line((badge, f"reverse {style}"), confidence, untested)
 
 

@@ -36,8 +36,8 @@ _PROVES = (
     "these settings, was survived: five cuts say much more than one."
 )
 _GUEST = (
-    "Killing the VM proves only that it passes its syncs on to the physical host, whose cache survives. Pull the plug "
-    "of that host."
+    "Killing the VM proves only that it passes its syncs on: the physical host keeps its cache. Pull the plug of that "
+    "host."
 )
 _STORAGE_WAS_CUT = "only the storage lost its power, not the host (a USB disk, a disk shelf)"
 _UNMOUNTABLE = "the filesystem could not be mounted after the cut"
