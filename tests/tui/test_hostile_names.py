@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 from textual.pilot import Pilot
@@ -55,6 +55,7 @@ def test_text_cut_to_a_width_has_that_width(cut: Callable[[str, int], str], name
 
 
 @given(name=st.text(NAME), width=st.integers(34, 60))
+@example(name="\U000e0041" * 5, width=34)
 def test_wrapped_text_is_no_wider(name: str, width: int) -> None:
     assert all(text.cell_len <= width for text in cells.paragraph(name, width))
     assert cells.spread([name], name[:5], width).cell_len <= width

@@ -114,6 +114,7 @@ def line(*spans: StyledText | str) -> Text:
 def spread(left: Sequence[StyledText | str], right: str, width: int, right_style: str = "") -> Text:
     """Place texts at both ends of a line. The left text is cut if both do not fit."""
     text, right = line(*left), escape_controls(right)
+    right = right if cell_len(right) < width - 1 else fit(right, width - 2)
     left_width = width - cell_len(right) - 3
     if text.cell_len > left_width:
         text.truncate(max(left_width - 1, 0), overflow="crop")
