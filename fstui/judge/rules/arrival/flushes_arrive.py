@@ -26,8 +26,7 @@ acknowledge a flush and ignore it (see `flush-cost`). Without a trace, the resul
 If other processes write, stop them or use another disk. To be certain, run a power-cut test.
 
 ## Details
-- The flushes of one sync, or of 0.2 % of the syncs, may be missing; of 10 % if fstui expects a range that does
-  not start at 1.
+- One sync, or 0.2 % of all, may lack flushes; 10 % if a range starts above 1.
 - Stripe and mirror members receive every flush; multipath paths share them.
 - The trace includes FUA writes and layers without counters (dm, md).
 """
