@@ -80,13 +80,13 @@ def title(run: Run, width: int, *, is_saved: bool = False) -> Text:
     return title_line(name, place, remark, width, badge)
 
 
-def verdict(run: Run, width: int) -> Text:
+def verdict(run: Run, width: int, power_cut_key: str = "") -> Text:
     if loss := replicas.headline(run):
         badge = f" {loss.title} "
         return line((fit(badge, min(drawn_width(badge), width)), f"reverse {verdict_style(loss.style)[1]}"))
     glyph, style = verdict_style(run.verdict)
     badge, confidence = f" {glyph} {verdict_label(run.verdict)} ", f" {run.confidence} confidence"
-    untested = "   no power-cut test" if run.verdict == "consistent" else ""
+    untested = f"   no power-cut test{power_cut_key}" if run.verdict == "consistent" else ""
     return line((badge, f"reverse {style}"), confidence, untested)
 
 
