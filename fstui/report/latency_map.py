@@ -80,7 +80,9 @@ def slices(timeline: Sequence[TimelinePoint], single_s: float = 1.0) -> Iterator
     for point, end_s in with_ends(timeline, single_s):
         if point.ops and (cells := point.spread or _outline(point)):
             total = sum(count for _, count in cells)
-            cells_ns = tuple((upper / QUARTER_OCTAVE, float(upper), count / total) for upper, count in cells)
+            # the highest cell ends at the maximum: its nominal end would show operations that took longer
+            tops = ((float(min(upper, point.max_ns or upper)), count) for upper, count in cells)
+            cells_ns = tuple((top / QUARTER_OCTAVE, top, count / total) for top, count in tops)
             yield Slice(point.t_s, end_s, cells_ns)
 
 

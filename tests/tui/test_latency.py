@@ -79,7 +79,7 @@ def test_stalls_and_impossible_latencies_have_own_colours() -> None:
     painted = [{str(span.style) for span in line.spans if "⠀" < line.plain[span.start] <= "⣿"} for line in lines]
     assert {BAD} in painted and {WARNING} in painted
     assert any("╌╌╌" in line.plain for line in lines)
-    assert any(line.plain.endswith("╌limit      8.3 ms") for line in lines)
+    assert any(line.plain.endswith("↓limit      8.3 ms") for line in lines)
 
 
 def test_percentiles_and_references_are_at_the_right() -> None:
@@ -90,11 +90,16 @@ def test_percentiles_and_references_are_at_the_right() -> None:
     assert names == ["max", "usual", "p99", "idle", "p90", "last", "p50"]
 
 
-def test_each_percentile_has_its_own_time() -> None:
+def test_no_dot_is_above_the_maximum() -> None:
+    measured = replace(point(0.0, (10_485_760, 9)), max_ns=8_500_000)
+    assert max(upper for _, upper, _ in next(latency_map.slices([measured])).cells) == 8_500_000
+
+
+def test_an_arrow_shows_where_the_value_of_a_moved_label_is() -> None:
     close = replace(LATENCY, p90=1.02 * MS, p99=1.3 * MS, max=1.5 * MS)
     lines = drawn(LatencyView(seconds(1.0, (MS, 99), (19 * MS, 1)), latency=close), height=8)
-    labels = [line[80 - latency.MARKS_WIDTH :].split() for line in lines if "◂" in line]
-    assert labels == [["◂max", "1.5", "ms"], ["◂p99", "1.3", "ms"], ["◂p50–p90", "1.0", "ms"]]
+    labels = [line[80 - latency.MARKS_WIDTH :].split() for line in lines if " ms" in line[20:]]
+    assert labels == [["↓max", "1.5", "ms"], ["↓p99", "1.3", "ms"], ["◂p50–p90", "1.0", "ms"]]
 
 
 def test_a_logarithmic_axis_has_at_least_two_ticks() -> None:

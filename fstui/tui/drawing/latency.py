@@ -239,7 +239,9 @@ def _mark_labels(view: LatencyView, axis: LogScale, rows: int) -> dict[int, list
         places[index] = max(places[index], places[index - 1] + 1)
     for index in reversed(range(len(places))):
         places[index] = min(places[index], rows - len(places) + index)
-    return {row: _mark_label(mark) for row, mark in zip(places, chosen, strict=True)}
+    return {
+        row: _mark_label(mark, _row_of(axis, mark.ns, rows) - row) for row, mark in zip(places, chosen, strict=True)
+    }
 
 
 def _join_equal(percentiles: Sequence[Mark]) -> list[Mark]:
@@ -249,9 +251,11 @@ def _join_equal(percentiles: Sequence[Mark]) -> list[Mark]:
     return [Mark("–".join(dict.fromkeys((group[0].name, group[-1].name))), group[0].ns) for group in groups]
 
 
-def _mark_label(mark: Mark) -> list[StyledText]:
+def _mark_label(mark: Mark, distance: int) -> list[StyledText]:
+    """Draw a label. ``distance``: how many rows above the label its value is; an arrow shows the direction."""
     is_reference = mark.name in _REFERENCES
     sign = ("╌" if mark.name == "limit" else "·") if is_reference else "◂"
+    sign = "↑" if distance > 0 else "↓" if distance < 0 else sign
     return [(f" {sign}{fit(mark.name, 9)}", FAINT), (f"{duration_ns(mark.ns):>8}", FAINT if is_reference else "")]
 
 
