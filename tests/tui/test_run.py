@@ -94,6 +94,13 @@ def test_an_axis_grows_by_quarters_only_when_a_step_overruns() -> None:
     assert [length_s(at) for at in (1.9, 2.0, 2.03, 2.2, 3.1)] == [2.0, 2.0, 2.0, 2.5, 3.5]
 
 
+async def test_operations_without_a_count_are_no_zero() -> None:
+    uncounted = replace(screens.snapshot(3, 0.3), ops=0, syncs=0, bytes=0)
+    async with PreparedApp().run_test(size=(80, 24)) as pilot:
+        await watch(pilot, [*screens.events(until=3)[:-2], StepProgressed(snapshot=uncounted)])
+        assert layer_rows(screen_lines(pilot.app))[0].split()[:2] == ["previous", "step"]
+
+
 async def test_the_last_counts_stay_until_the_next_step_has_any() -> None:
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
         await watch(pilot, screens.events(until=3)[:-2])

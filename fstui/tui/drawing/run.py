@@ -128,6 +128,8 @@ def requested_and_counted(progress: Progress, width: int, height: int) -> list[T
     settings = progress.plan.steps[progress.shown_index].settings if progress.shown_index is not None else Settings()
     requested = {"LAYER": settings.operation_name or "requested"}
     style = ""
+    if step is not None and step.latency_ns and not step.ops:
+        step = None  # operations returned, but their number up to the last reading of the counters is not known yet
     if step is None and progress.finished_steps:
         step = progress.finished_steps[max(progress.finished_steps)]
         settings = step.settings
