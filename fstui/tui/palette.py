@@ -49,7 +49,14 @@ class EntryProvider(Provider):
 
     async def search(self, query: str) -> Hits:
         words, runs = [re.escape(word) for word in query.split()], await self._runs()
-        for entry in (*self._keys(), *self._mounts(), *self._scenarios(), *self._rules_and_themes(), *runs):
+        for entry in (
+            *self._keys(),
+            *self._mounts(),
+            *self._scenarios(),
+            *self._lessons(),
+            *self._rules_and_themes(),
+            *runs,
+        ):
             # Each word must occur in the entry: letters scattered over a name or a sentence match almost anything.
             in_name = [re.search(rf"(?i)(?<!\w){word}", entry.name) for word in words]
             if all(re.search(f"(?i){word}", f"{entry.name} {entry.help}") for word in words):
@@ -107,6 +114,23 @@ class EntryProvider(Provider):
             for name, scenario in scenarios.load_shipped():
                 yield PaletteEntry(f"scenario {name}", scenario.question, partial(screen.action_run_here, name))
             yield PaletteEntry("lessons", "Learn what makes a write durable, on simulated disks.", self._open_lessons)
+
+    def _lessons(self) -> Iterator[PaletteEntry]:
+        """Return the lessons, but not during a run: their simulation would disturb it."""
+        from fstui.runs import lessons  # noqa: PLC0415
+        from fstui.tui.screens.lessons import LessonScreen  # noqa: PLC0415
+
+        if self._fstui.run_in_progress is None and not isinstance(self.screen, LessonScreen):
+            for lesson in lessons.lessons():
+                terms = f"Learn about {', '.join(lesson.words)}." if lesson.words else lesson.predict.ask
+                run = partial(self._open_lesson, lesson.name)
+                yield PaletteEntry(f"lesson {lesson.number}: {lesson.title}", terms, run)
+
+    def _open_lesson(self, name: str) -> None:
+        from fstui.runs import lessons  # noqa: PLC0415
+        from fstui.tui.screens.lessons import LessonScreen  # noqa: PLC0415
+
+        self.app.push_screen(LessonScreen(lessons.find(name)))
 
     def _rules_and_themes(self) -> Iterator[PaletteEntry]:
         from fstui.runs.rules import questions  # noqa: PLC0415

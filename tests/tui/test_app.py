@@ -207,6 +207,7 @@ async def test_palette_finds_mounts_rules_runs_and_keys() -> None:
         assert any("run k3f9a1: odirect-truth on /srv/data" in name for name in await found(app, "k3f9a1"))
         assert any("history (h)" in name for name in await found(app, "history"))
         assert "lessons" in await found(app, "lesson")
+        assert "lesson 7: Barriers" in await found(app, "barrier")
         assert not any("rule" in name for name in await found(app, "lesson")), "scattered letters are no match"
         assert any("rule flushes-arrive" in name for name in await found(app, "arrive flushes"))
         entries = EntryProvider(app.screen)
