@@ -159,9 +159,9 @@ def test_a_sparkline_shows_the_p99() -> None:
 
 def test_the_brightness_of_a_map_is_explained() -> None:
     (rule, *_) = result.picture(screens.RUN, screens.RUN.steps[3], 80, 9)
-    assert rule.plain.endswith(" few ⣿⣿⣿ many ──") and rule.cell_len == 80
+    assert rule.plain.endswith(" <\xa02\xa0% ⣿⣿⣿ ≥\xa025\xa0% of the column ──") and rule.cell_len == 80
     (rule, *_) = result.picture(screens.RUN, screens.RUN.steps[3], 30, 9)
-    assert "few" not in rule.plain and rule.cell_len == 30
+    assert "⣿" not in rule.plain and rule.cell_len == 30
 
 
 def test_a_sparkline_has_only_the_gaps_of_the_data() -> None:
