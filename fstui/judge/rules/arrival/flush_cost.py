@@ -11,7 +11,7 @@ grows if all of these are true:
 - at least 95 % of the bytes had reached the lowest device before the flush
 - the two largest amounts each take at least 1.5 times as long as any other
 - extra bytes ÷ extra time is at most 10 GB/s (more is memory speed)
-- the device itself takes longer (field 17 of its `stat`, or the trace)
+- the device itself takes longer, if known (field 17 of `stat`, or the trace)
 
 A flush whose time does not grow (a flat one) is reported only in a guest, if all flushes arrive, a flush adds less
 than twice the time of an O_DIRECT write, and the medium is neither known nor declared to be protected.

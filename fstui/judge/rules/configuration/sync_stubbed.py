@@ -5,7 +5,7 @@ A library (libeatmydata or a similar one) or a system call filter (seccomp, in c
 intercepts a sync and returns success, so the sync makes nothing durable. The disk was not judged.
 
 ## How it was measured
-Any of these signs is enough:
+Each of these signs is enough, with one exception for the first:
 
 - fsync and fdatasync of a pipe succeed, although the kernel refuses both with EINVAL. This sign is ignored if
   the two calls leave no page of a regular file dirty.
