@@ -150,7 +150,7 @@ def watch(mount: str | None, more: Sequence[str], seconds: float, **options: Any
 @_more_argument
 @_connection_options
 def list_(more: Sequence[str], **options: Any) -> int:
-    """List the faults in the configuration of every host. Writes nothing. After --, options of 'fstui list' follow.
+    """List the faults in every host's configuration. Writes no test data. After --, options of 'fstui list' follow.
 
     Example: fstui fleet list --nodes 'db[1-40]'
     """

@@ -51,8 +51,8 @@ def powercut() -> None:
     1. On the witness, a host with a power supply of its own:
          ssh -o ServerAliveInterval=2 HOST fstui powercut write DIR |
            fstui powercut witness acks.log
-    2. While it shows acknowledgements, pull HOST's power plug. Surviving a
-       reset or a reboot proves nothing: the drive keeps its power.
+    2. While it shows acknowledgements, pull HOST's power plug. A reset or
+       a reboot is not enough: the drive keeps its power.
     3. When HOST is up again:
          ssh HOST fstui powercut verify DIR < acks.log
 

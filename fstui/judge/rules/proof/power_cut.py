@@ -23,7 +23,8 @@ and settings: a volatile cache may have been empty. A reset or kernel panic does
   lose data; after 100 cuts, 3 % (95 % confidence)
 
 ## Details
-- A database server's records count as lost if it does not start with a copy of its data, but starts without data.
+- A database server is started with a copy of its data. If it fails, but starts with an empty data directory, its
+  records count as lost.
 - A record in flight may be damaged. POSIX lets a new file disappear if its directory was not synced. Neither is a loss.
 """
 
