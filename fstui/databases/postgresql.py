@@ -13,6 +13,7 @@ import msgspec
 
 from fstui.databases.connections import Connection
 from fstui.databases.programs import ServerProgram
+from fstui.measure.kinds.servers import option_text
 from fstui.measure.kinds.sysbench import Sysbench
 from fstui.model.errors import Refused
 
@@ -69,7 +70,7 @@ class PostgreSQL:
             **({"track_wal_io_timing": "on"} if program.version >= (14,) else {}),
             **settings.options,
         }
-        settings_argv = (word for name, value in options.items() for word in ("-c", f"{name}={_value_text(value)}"))
+        settings_argv = (word for name, value in options.items() for word in ("-c", f"{name}={option_text(value)}"))
         return [os.path.realpath(program.path), "-D", data, *settings_argv]
 
     def preparation(self, program: ServerProgram, data: str) -> list[dict[str, Any]]:
@@ -165,7 +166,3 @@ def _service_files() -> list[Path]:
     with suppress(RuntimeError):  # the user has no home directory
         home = home.expanduser()
     return [home, Path(os.environ.get("PGSYSCONFDIR") or "/etc/postgresql-common") / "pg_service.conf"]
-
-
-def _value_text(value: Any) -> str:
-    return ("on" if value else "off") if isinstance(value, bool) else str(value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from fstui.measure.kinds.servers import DURABLE_OPTIONS, Server
+from fstui.measure.kinds.servers import DURABLE_OPTIONS, Server, option_text
 from fstui.measure.kinds.sysbench import Queries, ReportedLatency, Sysbench, SysbenchFigures
 from fstui.model.quantities import count, counted, duration_ns, rate, ratio, short_size
 from fstui.model.run import Run
@@ -56,7 +56,9 @@ class DatabaseStep(NamedTuple):
         if self.server.existing:
             return self.server.commit_settings
         reported = self.server.variables
-        return tuple(f"{name} {reported.get(name) or _on_off(value)}" for name, value in self.settings.options.items())
+        return tuple(
+            f"{name} {reported.get(name) or option_text(value)}" for name, value in self.settings.options.items()
+        )
 
 
 class _Column(NamedTuple):
@@ -238,10 +240,6 @@ def _pair(counts: figures.Counts, durable: DatabaseStep, lossy: DatabaseStep) ->
         f"{ratio(lossy.tps / durable.tps)} ×" if durable.tps else NONE,
         f"{flushes(counts, durable)} → {flushes(counts, lossy)}",
     )
-
-
-def _on_off(value: object) -> str:
-    return ("on" if value else "off") if isinstance(value, bool) else str(value)
 
 
 def _number_text(value: int | float | None) -> str:

@@ -18,6 +18,7 @@ from fstui.tui.styles import THEMES
 
 if TYPE_CHECKING:
     from fstui.runs.history import Summary
+    from fstui.runs.lessons import Lesson
     from fstui.tui.app import FstuiApp
 
 SAVED_RUNS_TIMEOUT_S = 0.5
@@ -117,20 +118,19 @@ class EntryProvider(Provider):
 
     def _lessons(self) -> Iterator[PaletteEntry]:
         """Return the lessons, but not during a run: their simulation would disturb it."""
-        from fstui.runs import lessons  # noqa: PLC0415
+        from fstui.runs.lessons import lessons  # noqa: PLC0415
         from fstui.tui.screens.lessons import LessonScreen  # noqa: PLC0415
 
         if self._fstui.run_in_progress is None and not isinstance(self.screen, LessonScreen):
-            for lesson in lessons.lessons():
+            for lesson in lessons():
                 terms = f"Learn about {', '.join(lesson.words)}." if lesson.words else lesson.predict.ask
-                run = partial(self._open_lesson, lesson.name)
+                run = partial(self._open_lesson, lesson)
                 yield PaletteEntry(f"lesson {lesson.number}: {lesson.title}", terms, run)
 
-    def _open_lesson(self, name: str) -> None:
-        from fstui.runs import lessons  # noqa: PLC0415
+    def _open_lesson(self, lesson: Lesson) -> None:
         from fstui.tui.screens.lessons import LessonScreen  # noqa: PLC0415
 
-        self.app.push_screen(LessonScreen(lessons.find(name)))
+        self.app.push_screen(LessonScreen(lesson))
 
     def _rules_and_themes(self) -> Iterator[PaletteEntry]:
         from fstui.runs.rules import questions  # noqa: PLC0415

@@ -159,6 +159,11 @@ COMMIT_OPTIONS = DURABLE_OPTIONS | {name for kind in KINDS.values() for name in 
 _SYNCED_BY_FLAG = frozenset({"o_dsync", "open_datasync", "open_sync"})
 
 
+def option_text(value: object) -> str:
+    """Return the value of an option as the servers write it: a bool is ``on`` or ``off``."""
+    return ("on" if value else "off") if isinstance(value, bool) else str(value)
+
+
 def kind_of_version(driver: Driver, version: str) -> str:
     kinds = {name: kind for name, kind in KINDS.items() if kind.driver == driver}
     for name, kind in kinds.items():

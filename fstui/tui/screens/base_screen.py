@@ -88,7 +88,7 @@ class BaseScreen(Screen[None]):
         return "\n".join(strip.text for strip in self._compositor.render_strips(self.size))
 
     def remove(self) -> AwaitRemove:
-        """Cancel the workers first: Textual removes the parts before, and a worker that looks for one would fail."""
+        """Cancel the workers first, because a worker that looks for a removed part would end the app."""
         self.workers.cancel_node(self)
         return super().remove()
 
