@@ -1,7 +1,8 @@
 """fstui's rates and latencies compared with fio's for the same work, in interleaved rounds.
 
 Rows: fio compared with itself, as a measure of noise; as root by default, with the kernel's trace; and without it.
-Both are compared with the mean of the two measurements by fio in the same round.
+Both are compared with the mean of the two measurements by fio in the same round. The trace runs in fstui's traced steps
+only, because it also slows other programs down.
 Budget: the 95 % interval of the median ratio overlaps 0.97–1.03, and the median is not beyond it on the slower side.
 If fio / fio is outside 0.9–1.1, or its interval outside 0.8–1.25, the host is too busy and nothing is proved.
 Storage: memory, ext4 on a loop device, and the same with a limit of writes per second. Latencies are compared on the
@@ -27,8 +28,9 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from fstui.measure.kinds.sync_writes import SyncWrites
+from fstui.model.steps import Step
 from fstui.model.storage import Node
-from fstui.runs.machine.base import NoTrace, StepTracing
+from fstui.runs.machine.base import NoTrace
 from fstui.runs.machine.local import LocalMachine
 from tests.bench.pairs import median_interval, parser, rotated
 from tests.bench.work import (
@@ -59,6 +61,7 @@ MAX_S = 340.0
 """All rows together, except with ``--all``. On a busy host there are fewer rounds."""
 FEWEST = 5
 TRACED, UNTRACED, FIO = "fstui", "fstui, no trace", "fio"
+MEMORY = "memory"
 FIGURES = Measured._fields
 KEPT, NO_PROOF = "kept", "no proof: too noisy"
 PG_TEST_FSYNC = sorted(Path("/usr/lib/postgresql").glob("*/bin/pg_test_fsync"))
@@ -72,24 +75,32 @@ class Bench(NamedTuple):
     directory: str
     machine: LocalMachine
     stack: tuple[Node, ...]
-    trace: StepTracing
     within: tuple[str, ...]
     """The prefix of a command that runs in the same cgroup."""
     runner: asyncio.Runner
 
-    def fstui(self, settings: SyncWrites, trace: StepTracing) -> Contestant:
-        step = partial(step_of, settings, self.directory, self.machine, self.stack, trace)
-        return lambda: measured(self.runner.run(step()))
+    def fstui(self, settings: SyncWrites, *, traced: bool) -> Contestant:
+        return lambda: measured(self.runner.run(self._step(settings, traced)))
+
+    async def _step(self, settings: SyncWrites, traced: bool) -> Step:
+        """Measure a step. If ``traced``, start the trace before it and stop the trace after it."""
+        trace = await self.machine.trace(f"parity{os.getpid()}", self.stack) if traced else NoTrace()
+        try:
+            if traced and trace.untraced:
+                sys.exit(f"not traced: {trace.untraced}")
+            return await step_of(settings, self.directory, self.machine, self.stack, trace)
+        finally:
+            await trace.stop()
 
     def contestants(self, work: Work, seconds: float) -> dict[str, Contestant]:
         """Return fio twice, and fstui with the trace and without."""
         settings = replace(work.settings, seconds=seconds)
         fio = partial(by_fio, work, self.directory, seconds, self.within)
         found: dict[str, Contestant] = {
-            UNTRACED: self.fstui(settings, NoTrace()), FIO: fio, f"{FIO} again": fio,
+            UNTRACED: self.fstui(settings, traced=False), FIO: fio, f"{FIO} again": fio,
         }  # fmt: skip
-        if not isinstance(self.trace, NoTrace):
-            found[TRACED] = self.fstui(settings, self.trace)
+        if self.name != MEMORY:
+            found[TRACED] = self.fstui(settings, traced=True)
         return found
 
 
@@ -114,7 +125,7 @@ def main(argv: list[str]) -> int:
 def _parity(chosen: argparse.Namespace, runner: asyncio.Runner) -> bool:
     rounds, seconds, everything = chosen.rounds, chosen.seconds, chosen.all
     plan = {
-        "memory": (WORKS if everything else (WORKS[0], WORKS[3]), seconds),
+        MEMORY: (WORKS if everything else (WORKS[0], WORKS[3]), seconds),
         "loop": (WORKS, seconds),
         # the limit lets requests pass in bursts: after one second, the rate is still up to 4 % off
         f"{LIMIT_PER_S} requests/s": (WORKS if everything else WORKS[:1], 4.0),
@@ -144,7 +155,7 @@ def _fit(chosen: argparse.Namespace, runner: asyncio.Runner) -> bool:
 def _tools(chosen: argparse.Namespace, runner: asyncio.Runner) -> bool:
     """Compare with the tools that measure the same. pg_test_fsync takes 5 s a round."""
     with _storage("loop", chosen.dir, runner) as bench:
-        direct = bench.fstui(replace(WORKS[2].settings, seconds=chosen.seconds), bench.trace)
+        direct = bench.fstui(replace(WORKS[2].settings, seconds=chosen.seconds), traced=True)
         ping = lambda: by_ioping(bench.directory, chosen.seconds)  # noqa: E731
         good = True
         if shutil.which("ioping"):
@@ -165,7 +176,7 @@ def _pg_test_fsync(bench: Bench, rounds: int) -> bool:
         tables: dict[str, Mapping[str, Measured]] = {}
         for who in rotated([TRACED, "pg_test_fsync", "pg_test_fsync again"], turn):
             if who == TRACED:
-                tables[who] = {way: bench.fstui(settings, bench.trace)() for way, settings in ways.items()}
+                tables[who] = {way: bench.fstui(settings, traced=True)() for way, settings in ways.items()}
             else:
                 tables[who] = by_pg_test_fsync(str(PG_TEST_FSYNC[-1]), bench.directory)
         for way in ways:
@@ -238,11 +249,11 @@ def _load() -> str:
 @contextmanager
 def _storage(name: str, directory: str, runner: asyncio.Runner) -> Iterator[Bench]:
     with ExitStack() as opened:
-        workshop = Path(opened.enter_context(scratch("/dev/shm" if name == "memory" else directory)))
+        workshop = Path(opened.enter_context(scratch("/dev/shm" if name == MEMORY else directory)))
         within: tuple[str, ...] = ()
         like = None
         place = workshop
-        if name != "memory":
+        if name != MEMORY:
             storage = opened.enter_context(disks.on_loop(workshop))
             place = storage.directory
             assert storage.device
@@ -252,8 +263,4 @@ def _storage(name: str, directory: str, runner: asyncio.Runner) -> Iterator[Benc
         machine = LocalMachine(cgroup_of_pid=like)
         machine.survey()
         stack = machine.target(str(place)).stack
-        trace = runner.run(machine.trace(f"parity{os.getpid()}", stack))
-        opened.callback(lambda: runner.run(trace.stop()))
-        if trace.untraced and name != "memory":
-            sys.exit(f"not traced: {trace.untraced}")
-        yield Bench(name, str(place), machine, stack, trace, within, runner)
+        yield Bench(name, str(place), machine, stack, within, runner)
