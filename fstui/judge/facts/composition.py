@@ -17,7 +17,7 @@ from fstui.model.counters import DeviceCounters
 from fstui.model.steps import Snapshot, Step
 from fstui.model.storage import Node
 from fstui.storage.layers.flushes import Range
-from fstui.storage.layers.forwarding import SOMETIMES, Delivery, Forwarded, Member
+from fstui.storage.layers.forwarding import SOMETIMES, Delivery, Forwarded
 from fstui.storage.layers.kinds import kind
 
 Quantity = Literal["flushes", "fua", "bytes"]
@@ -121,13 +121,9 @@ class Composition:
 
     def _all_edges(self, node: Node) -> tuple[Edge, ...]:
         """Return the edges as if the layer received every write."""
-        children = [child for child in self._stack.children(node) if child.id in self._path_ids]
-        members = [Member(child.id, node.below_roles.get(child.id)) for child in children]
-        roles, forwards = tuple(member.role for member in members), kind(node.kind).forwards
-        return tuple(
-            Edge(child, forwards(node, member, roles, self._filesystem))
-            for child, member in zip(children, members, strict=True)
-        )
+        forwards = kind(node.kind).forwards
+        children = (child for child in self._stack.children(node) if child.id in self._path_ids)
+        return tuple(Edge(child, forwards(node, child.id, self._filesystem)) for child in children)
 
     def _arrived_range(self, node: Node, quantity: Quantity, paths: Counter[str], cache: dict[str, Range]) -> Range:
         if node.id not in cache:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from fstui.model.storage import Node, Target
 from fstui.storage.layers import kind
 from fstui.storage.layers.facts import DEVICE_UNSEEN
-from fstui.storage.layers.forwarding import NOTHING, Forwarded, Member
+from fstui.storage.layers.forwarding import NOTHING, Forwarded
 
 _AUXILIARY_ROLES = ("journal", "log", "metadata")
 """Only one device has such a role, and no other device holds a copy of its data."""
@@ -183,7 +183,7 @@ class Stack:
         layer_kind = kind(node.kind)
         needed = [
             child
-            for child, forwarded in zip(self.children(node), self._forwarded(node), strict=True)
+            for child, forwarded in self._edges(node)
             if (forwarded.bytes != "never" or (is_stale and forwarded.flushes != "never"))
             and node.below_roles.get(child.id) not in layer_kind.dispensable_roles
         ]
@@ -199,16 +199,15 @@ class Stack:
 
     def _reached_layers(self, follows: Callable[[Forwarded], bool]) -> tuple[Node, ...]:
         def followed(node: Node) -> list[Node]:
-            edges = zip(self.children(node), self._forwarded(node), strict=True)
-            return [child for child, forwarded in edges if forwarded != NOTHING and follows(forwarded)]
+            return [child for child, forwarded in self._edges(node) if forwarded != NOTHING and follows(forwarded)]
 
         reached = walk(self.nodes[:1], followed)
         return tuple(node for node in self.nodes if node.id in reached)
 
-    def _forwarded(self, node: Node) -> list[Forwarded]:
-        roles = {child.id: node.below_roles.get(child.id) for child in self.children(node)}
-        all_roles, forwards = tuple(roles.values()), kind(node.kind).forwards
-        return [forwards(node, Member(name, role), all_roles, self.nodes[0]) for name, role in roles.items()]
+    def _edges(self, node: Node) -> list[tuple[Node, Forwarded]]:
+        """Return the layers directly below ``node``, and what it forwards to each."""
+        forwards = kind(node.kind).forwards
+        return [(child, forwards(node, child.id, self.nodes[0])) for child in self.children(node)]
 
     def _storing_filesystems(self, node: Node) -> Iterator[Node]:
         """Yield the filesystems that store the files of ``node``. An overlay stores its files in another filesystem."""

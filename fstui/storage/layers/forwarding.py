@@ -28,13 +28,6 @@ class Forwarded(NamedTuple):
     writes, the number of its flushes is therefore unknown."""
 
 
-class Member(NamedTuple):
-    """The id of a layer below, and its role for the layer above."""
-
-    id: str
-    role: str | None = None
-
-
 ALL = Forwarded("each", "each", "each")
 """A copy of everything: a member of a mirror, or the only layer below."""
 PART = Forwarded("each", "shared", "shared")

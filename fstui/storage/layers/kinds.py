@@ -14,7 +14,7 @@ from fstui.model.base import Base
 from fstui.model.counters import DeviceCounters
 from fstui.model.storage import Layer, Node, Reading, SyncPath
 from fstui.storage.layers.facts import barriers_off
-from fstui.storage.layers.forwarding import ALL, ONE_PATH, PART, SOMETIMES, TWO_COPIES, Forwarded, Member, by_role
+from fstui.storage.layers.forwarding import ALL, ONE_PATH, PART, SOMETIMES, TWO_COPIES, Forwarded, by_role
 from fstui.storage.tool_output import Command
 from fstui.storage.tree import Tree
 
@@ -180,18 +180,17 @@ class LayerKind(Base, frozen=True, kw_only=True):
     def counters(self, tree: Tree, nodes: Sequence[Node]) -> Iterable[DeviceCounters]:
         return ()
 
-    def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
-        """Return what this layer forwards to ``member``, one of the layers below.
+    def forwards(self, node: Node, member: str, filesystem: Node) -> Forwarded:
+        """Return what this layer forwards to the layer below with the id ``member``.
 
-        ``roles``: the roles of all layers below. ``filesystem``: the filesystem that writes. Its options may exclude
-        members.
+        ``filesystem``: the filesystem that writes. Its options may exclude members.
         """
         if not self.is_known:
             return SOMETIMES
         if self.spread(node) == "one":
             # the only layer below gets everything; each of several segments gets its own part
-            return by_role(member.role, ALL if len(roles) == 1 else PART)
-        return by_role(member.role, _BY_SPREAD[self.spread(node)])
+            return by_role(node.below_roles.get(member), ALL if len(node.below) == 1 else PART)
+        return by_role(node.below_roles.get(member), _BY_SPREAD[self.spread(node)])
 
     def expected_flushes(self, node: Node, sync: Sync, claims_fua: bool | None) -> ExpectedFlushes | None:
         """Return the flushes that a filesystem of this kind sends for each sync if barriers are on; None if unknown."""

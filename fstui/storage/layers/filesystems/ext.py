@@ -6,12 +6,10 @@ ext3 nearly everywhere. /proc/fs/ext4/<dev>/options is the full list of options;
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 from fstui.model.storage import Node, Reading
 from fstui.proc import MOUNTINFO, Mount
 from fstui.storage.layers.flushes import ExpectedFlushes, InPlace, Range, Sync
-from fstui.storage.layers.forwarding import ALL, SOMETIMES, Forwarded, Member
+from fstui.storage.layers.forwarding import ALL, SOMETIMES, Forwarded
 from fstui.storage.layers.readers import BARRIERS_OFF, FilesystemReader, LayerDescription, without_none
 from fstui.storage.tree import Tree
 
@@ -95,14 +93,14 @@ class Ext(InPlace, frozen=True, kw_only=True):
     def writes_timestamps(self, node: Node) -> bool:
         return self.name == "ext2" or has_no_journal(node)
 
-    def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
+    def forwards(self, node: Node, member: str, filesystem: Node) -> Forwarded:
         """Return what is forwarded to the member. With data=journal, a sync writes to the journal only.
 
         If the journal has a device of its own, the other device receives the data later, at a checkpoint.
         """
-        if journals_data(node) and "journal" in roles:
-            return ALL if member.role == "journal" else SOMETIMES
-        return super().forwards(node, member, roles, filesystem)
+        if journals_data(node) and has_external_journal(node):
+            return ALL if node.below_roles.get(member) == "journal" else SOMETIMES
+        return super().forwards(node, member, filesystem)
 
     def expected_flushes(self, node: Node, sync: Sync, claims_fua: bool | None) -> ExpectedFlushes:
         return _DATA_JOURNAL if journals_data(node) else super().expected_flushes(node, sync, claims_fua)

@@ -6,13 +6,11 @@ may be on a device that is not in the stack.
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 from fstui.model.storage import Node, Reading
 from fstui.proc import MOUNTINFO, Mount
 from fstui.storage.layers.facts import DEVICE_UNSEEN
 from fstui.storage.layers.flushes import InPlace
-from fstui.storage.layers.forwarding import ONE_PATH, Forwarded, Member
+from fstui.storage.layers.forwarding import ONE_PATH, Forwarded
 from fstui.storage.layers.readers import FilesystemReader, LayerDescription
 
 _ROLES = {"logdev": "log", "rtdev": "realtime"}
@@ -33,11 +31,11 @@ class XfsReader(FilesystemReader):
 
 
 class Xfs(InPlace, frozen=True, kw_only=True):
-    def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
+    def forwards(self, node: Node, member: str, filesystem: Node) -> Forwarded:
         """Return what is forwarded to the member. A sync flushes only the device that has the file (xfs_file_fsync)."""
-        if "realtime" in roles and member.role in (None, "realtime"):
+        if "realtime" in node.below_roles.values() and node.below_roles.get(member) in (None, "realtime"):
             return ONE_PATH
-        return super().forwards(node, member, roles, filesystem)
+        return super().forwards(node, member, filesystem)
 
 
 KINDS = (Xfs(name="xfs"),)

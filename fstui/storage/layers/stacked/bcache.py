@@ -7,7 +7,7 @@ Documentation/admin-guide/bcache.rst.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from fstui.model.storage import Node, Reading
 from fstui.storage.layers.facts import off_reading
@@ -20,7 +20,6 @@ from fstui.storage.layers.forwarding import (
     PART,
     SOMETIMES,
     Forwarded,
-    Member,
     by_role,
 )
 from fstui.storage.layers.kinds import LayerKind, SkippedSync
@@ -47,22 +46,22 @@ class CacheKind(LayerKind, frozen=True, kw_only=True):
         # if no layer below has the role, the roles are unknown
         return awaited_layers if unneeded_role and len(awaited_layers) < len(below) else None
 
-    def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
+    def forwards(self, node: Node, member: str, filesystem: Node) -> Forwarded:
         """Return what is forwarded to the member, by its role and the mode of the cache."""
-        unneeded_role = self._unneeded_role(node)
+        role, unneeded_role = node.below_roles.get(member), self._unneeded_role(node)
         if self.always_writeback and (bypass := node.value(_BYPASS)) is not None:
             # a cleaner's cache may be empty already, and only its status shows that: no flush is expected there
             fast = CACHED_BLOCK_LIST if bypass == "cleaner" else LATER_WRITES
-            return by_role(member.role, fast if member.role == "cache" else _BYPASSED)
-        if (unneeded_role, member.role) == ("cache", "metadata"):  # in a write-through cache, all blocks are copies
+            return by_role(role, fast if role == "cache" else _BYPASSED)
+        if (unneeded_role, role) == ("cache", "metadata"):  # in a write-through cache, all blocks are copies
             return CACHED_BLOCK_LIST
-        if unneeded_role is None or member.role not in ("cache", "origin"):
-            return by_role(member.role, SOMETIMES)
+        if unneeded_role is None or role not in ("cache", "origin"):
+            return by_role(role, SOMETIMES)
         if self.always_writeback:
-            return LATER_WRITES if member.role == "origin" else FAST_DEVICE
+            return LATER_WRITES if role == "origin" else FAST_DEVICE
         if unneeded_role == "origin":
             return PART
-        return ALL if member.role == "origin" else COPY
+        return ALL if role == "origin" else COPY
 
     def _unneeded_role(self, node: Node) -> str | None:
         """Return the role of the device that no sync waits for; None if unknown."""
@@ -118,8 +117,8 @@ class Bcache(CacheKind, frozen=True, kw_only=True):
             undo=f"Turn it on, then run again: 'echo 1 > {reading.path}'",
         )
 
-    def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
-        forwarded = super().forwards(node, member, roles, filesystem)
+    def forwards(self, node: Node, member: str, filesystem: Node) -> Forwarded:
+        forwarded = super().forwards(node, member, filesystem)
         return CACHED_BLOCK_LIST if forwarded == COPY and off_reading(node, _SYNCHRONOUS) else forwarded
 
 

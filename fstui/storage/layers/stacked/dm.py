@@ -10,14 +10,14 @@ reboot).
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 import msgspec
 
 from fstui.model.storage import Node, Reading, SyncPath
 from fstui.storage import tool_output
-from fstui.storage.layers.forwarding import ALL, ONE_PATH, ONLY_READ, REQUEST_CLONES, SOMETIMES, Forwarded, Member
+from fstui.storage.layers.forwarding import ALL, ONE_PATH, ONLY_READ, REQUEST_CLONES, SOMETIMES, Forwarded
 from fstui.storage.layers.kinds import LayerKind
 from fstui.storage.layers.readers import DeviceReader, LayerDescription, with_readings, without_none
 from fstui.storage.layers.stacked import dm_tables
@@ -52,7 +52,7 @@ def is_request_based(node: Node) -> bool | None:
 class Multipath(DmTarget, frozen=True, kw_only=True):
     """dm-multipath. If it is request-based, it counts flushes itself, and the kernel counts none at its paths."""
 
-    def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
+    def forwards(self, node: Node, member: str, filesystem: Node) -> Forwarded:
         return REQUEST_CLONES if is_request_based(node) is not False else ONE_PATH
 
 
@@ -68,10 +68,10 @@ class ReadOnlyOrigin(DmTarget, frozen=True, kw_only=True):
     """The kind of a target that sends all writes and flushes to one device, and only reads its origin: dm-snapshot
     (drivers/md/dm-snap.c: snapshot_map), dm-thin (admin-guide/device-mapper/thin-provisioning.rst)."""
 
-    def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
+    def forwards(self, node: Node, member: str, filesystem: Node) -> Forwarded:
         by_member_role = {"cow": ALL, "pool": ALL, "origin": ONLY_READ}
         # without an origin, the pool is the only layer below
-        return ALL if len(roles) == 1 else by_member_role.get(member.role or "", SOMETIMES)
+        return ALL if len(node.below) == 1 else by_member_role.get(node.below_roles.get(member, ""), SOMETIMES)
 
 
 PVMOVE = "pvmove"

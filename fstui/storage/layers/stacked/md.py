@@ -6,7 +6,7 @@ wait for. See Documentation/admin-guide/md.rst.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from fstui.model.storage import Node, Reading, SyncPath
 from fstui.storage.layers.forwarding import (
@@ -17,7 +17,6 @@ from fstui.storage.layers.forwarding import (
     PARITY,
     SOMETIMES,
     Forwarded,
-    Member,
     by_role,
 )
 from fstui.storage.layers.kinds import LayerKind, SkippedSync, Spread
@@ -44,15 +43,16 @@ class Array(LayerKind, frozen=True, kw_only=True):
         counts = (reading.value for reading in (*node.state, *node.readings) if reading.what in _MISSING)
         return max(0, parity - sum(integer(count) or 0 for count in counts))
 
-    def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
+    def forwards(self, node: Node, member: str, filesystem: Node) -> Forwarded:
         """Return what is forwarded to the member. With a journal, a sync causes flushes at the journal only.
 
         The members are flushed later, when the journal frees space (drivers/md/raid5-cache.c). Measured: 173 syncs
         caused 173 flushes at the journal and none at the members.
         """
-        if "journal" in roles:
-            return LOGGED_FIRST if member.role == "journal" else SOMETIMES
-        return by_role(member.role, PARITY) if _parity(node) else super().forwards(node, member, roles, filesystem)
+        role = node.below_roles.get(member)
+        if "journal" in node.below_roles.values():
+            return LOGGED_FIRST if role == "journal" else SOMETIMES
+        return by_role(role, PARITY) if _parity(node) else super().forwards(node, member, filesystem)
 
 
 def _parity(node: Node) -> int:
@@ -133,19 +133,19 @@ class Md(Array, frozen=True, kw_only=True):
         """Return whether the level writes parity, or writes a block to two members, as RAID10 does."""
         return node.value("level") not in _LEVELS_WITHOUT_EXTRA_BYTES
 
-    def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
+    def forwards(self, node: Node, member: str, filesystem: Node) -> Forwarded:
         """Return what is forwarded to the member.
 
         A faulty member receives nothing. A write-behind member receives copies that no sync waits for. With a partial
         parity log, the driver flushes the members later, not once for each flush.
         """
-        if member.id in (trouble.value for trouble in node.state if trouble.what == "faulty"):
+        if member in (trouble.value for trouble in node.state if trouble.what == "faulty"):
             return NOTHING
-        if member.id in (reading.value for reading in node.readings if reading.what == "written_behind"):
+        if member in (reading.value for reading in node.readings if reading.what == "written_behind"):
             return COPY
         if self.skipped_sync(node) is not None:
-            return by_role(member.role, LATER_WRITES)
-        return super().forwards(node, member, roles, filesystem)
+            return by_role(node.below_roles.get(member), LATER_WRITES)
+        return super().forwards(node, member, filesystem)
 
 
 KINDS = (

@@ -7,11 +7,11 @@ layer of its own, of kind mirror, raidz …
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from fstui.model.storage import Node, Reading
-from fstui.storage.layers.forwarding import ALL, INTENT_LOG, SOME_WRITES, SOMETIMES, Forwarded, Member, by_role
+from fstui.storage.layers.forwarding import ALL, INTENT_LOG, SOME_WRITES, SOMETIMES, Forwarded, by_role
 from fstui.storage.layers.kinds import LayerKind, kind
 from fstui.storage.layers.readers import LayerDescription, Sources, without_none
 from fstui.storage.layers.stacked.loop import file_layer
@@ -209,16 +209,16 @@ class PoolKind(LayerKind, frozen=True, kw_only=True):
         logs = tuple(child for child in below if node.below_roles.get(child.id) == "slog")
         return logs if logs and _writes_to_log(filesystem) else super().waits_for(node, below, filesystem)
 
-    def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
+    def forwards(self, node: Node, member: str, filesystem: Node) -> Forwarded:
         """Return what is forwarded to a vdev. The vdevs with the intent log share its writes. The data follows later.
 
         If the dataset uses log devices, only these hold the log. Otherwise the disks share it; since OpenZFS 2.4, the
         special vdev has a part of it, too.
         """
-        log_is_on_slog = "slog" in roles and _writes_to_log(filesystem)
-        has_log = (member.role == "slog") == log_is_on_slog
-        role = None if member.role == "special" else member.role
-        return by_role(role, INTENT_LOG if has_log else SOMETIMES)
+        role = node.below_roles.get(member)
+        log_is_on_slog = "slog" in node.below_roles.values() and _writes_to_log(filesystem)
+        has_log = (role == "slog") == log_is_on_slog
+        return by_role(None if role == "special" else role, INTENT_LOG if has_log else SOMETIMES)
 
 
 class VdevGroup(LayerKind, frozen=True, kw_only=True):
@@ -233,7 +233,7 @@ class VdevGroup(LayerKind, frozen=True, kw_only=True):
         """Return the number that may fail, because the checksum of a stale block differs from the one in its parent."""
         return self.tolerated_failures(node, members)
 
-    def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
+    def forwards(self, node: Node, member: str, filesystem: Node) -> Forwarded:
         return ALL if self.name == "mirror" else SOME_WRITES if self.name.startswith(("raidz", "draid")) else SOMETIMES
 
 

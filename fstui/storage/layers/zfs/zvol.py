@@ -7,12 +7,12 @@ nobarrier: flushes are dropped).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 from fstui.model.storage import Node, Reading, SyncPath
 from fstui.storage.layers.facts import barriers_off
-from fstui.storage.layers.forwarding import SOMETIMES, Forwarded, Member
+from fstui.storage.layers.forwarding import SOMETIMES, Forwarded
 from fstui.storage.layers.kinds import LayerKind
 from fstui.storage.layers.readers import DeviceReader, LayerDescription, with_readings, without_none
 from fstui.storage.layers.zfs.datasets import REPLAY_PARAMETER, barrier_reading, sync_path, zfs_commands
@@ -67,7 +67,7 @@ class Volume(LayerKind, frozen=True, kw_only=True):
         names = (node.value("volume") or "" for node in nodes)
         return tuple(dict.fromkeys(command for name in names for command in zfs_commands([name], ("sync", "logbias"))))
 
-    def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
+    def forwards(self, node: Node, member: str, filesystem: Node) -> Forwarded:
         """Return SOMETIMES. A flush causes no flush below if the intent log has nothing to commit; ZFS writes the data
         later, with a transaction group."""
         return SOMETIMES

@@ -2,10 +2,11 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import pytest
+from msgspec.structs import replace
 
 from fstui.model.storage import Node, Target
 from fstui.storage.layers import kind
-from fstui.storage.layers.forwarding import ALL, INTENT_LOG, SOME_WRITES, SOMETIMES, Forwarded, Member
+from fstui.storage.layers.forwarding import ALL, INTENT_LOG, SOME_WRITES, SOMETIMES, Forwarded
 from fstui.storage.tool_output import ToolOutput
 from tests.factories.box import Box
 from tests.factories.evidence import quiet, verdict
@@ -18,7 +19,9 @@ LATENCY, THROUGHPUT = filesystem("zfs", logbias="latency"), filesystem("zfs", lo
 
 
 def forwarded(role: str | None, *others: str | None, dataset: Node = LATENCY) -> Forwarded:
-    return kind("zpool").forwards(POOL, Member("sda", role), (role, *others), dataset)
+    roles = dict(zip("abc", (role, *others), strict=False))
+    pool = replace(POOL, below=tuple(roles), below_roles={disk: role for disk, role in roles.items() if role})
+    return kind("zpool").forwards(pool, "a", dataset)
 
 
 def test_throughput_bias_bypasses_the_slog() -> None:
@@ -35,7 +38,7 @@ def test_group_tolerates_what_its_name_says(name: str, tolerates: int, gets: For
     group = next(group for group in ("mirror", "raidz", "draid", "replacing") if name.startswith(group))
     vdev = Node(id=f"vdev:{name}", layer="pool", kind=group, name=name)
     assert kind(group).tolerated_failures(vdev, 4) == tolerates
-    assert kind(group).forwards(vdev, Member("sda", "mirror leg"), ("mirror leg",) * 4, LATENCY) == gets
+    assert kind(group).forwards(vdev, "a", LATENCY) == gets
 
 
 HEAD = "  pool: tank\n state: ONLINE\nconfig:\n\n\tNAME  STATE  READ WRITE CKSUM\n\ttank  ONLINE  0 0 0\n"
