@@ -176,7 +176,7 @@ class Session:
 
     async def watch_risk(self, pid: int | None = None, directory: str | None = None) -> WatchInProgress:
         """Watch what programs would lose if the power failed. The arguments are those of ``watch``. Raises Refused."""
-        from fstui.runs.at_risk import RiskWatch  # noqa: PLC0415
+        from fstui.runs.watch import RiskWatch  # noqa: PLC0415
 
         return RiskWatch(self.machine, pid=pid, target=await self._target(directory))
 

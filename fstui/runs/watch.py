@@ -1,19 +1,25 @@
-"""Watch which programs wait for which files, without writing anything. The stream of events ends with a report."""
+"""Watch which programs wait for which files, or what they would lose if the power failed, without writing anything.
+
+The stream of events ends with a report.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from fstui import __version__
+from fstui.judge import judge
+from fstui.model.at_risk import AtRisk, AtRiskFinished, AtRiskReport, AtRiskSecond, AtRiskStarted
 from fstui.model.counters import difference
 from fstui.model.errors import local_time
 from fstui.model.host import Inventory
+from fstui.model.judgement import NOT_TRUSTED
+from fstui.model.run import Evidence
 from fstui.model.storage import Node, Target
 from fstui.model.watch import (
     WatchCounts,
@@ -26,11 +32,9 @@ from fstui.model.watch import (
 )
 from fstui.runs.machine.base import Machine, RunningWatch
 from fstui.storage.process import writers
+from fstui.trace.at_risk import AtRiskChild, limits, sentences
 from fstui.trace.child import FinalReport, Untraceable
 from fstui.trace.conclusion import WatchConclusion, conclude, conclude_from_proc, storage_verdicts
-
-if TYPE_CHECKING:
-    from fstui.trace.at_risk import AtRiskChild
 
 INTERVAL_S = 1.0
 MAX_WRITERS = 8
@@ -59,6 +63,9 @@ class WatchInProgress(ABC):
     def events(self, seconds: float | None = None) -> AsyncGenerator[WatchEvent, None]:
         """Watch for this time, or until the watch is stopped. Raises Refused, and OSError if the child program died."""
 
+    def _targets(self, inventory: Inventory) -> tuple[Target, ...]:
+        return (self._target,) if self._target else inventory.filesystems
+
     async def _wait_for_stop(self, seconds: float | None) -> bool:
         """Wait for this time. Return whether the watch was stopped."""
         try:
@@ -82,7 +89,7 @@ class WaitWatch(WatchInProgress):
             source = self._read_trace(await self._machine.watch_waits(self._target, self._pid), seconds)
         except Untraceable as problem:
             why_untraced = str(problem)
-            targets = (self._target,) if self._target else inventory.filesystems
+            targets = self._targets(inventory)
             nodes = tuple({node.id: node for target in targets for node in target.stack if node.counted}.values())
             # read the counters before reporting that the watch has started
             source = self._read_proc(nodes, ProcSpan(self._machine, nodes), seconds)
@@ -122,7 +129,7 @@ class WaitWatch(WatchInProgress):
 
     def _report(self, inventory: Inventory, final: FinalReport, why_untraced: str | None) -> WatchReport:
         conclusion = _conclude(final.total, why_untraced, inventory)
-        verdicts = storage_verdicts(final.total, inventory, (self._target,) if self._target else inventory.filesystems)
+        verdicts = storage_verdicts(final.total, inventory, self._targets(inventory))
         return WatchReport(
             started_at=self._started_at,
             version=__version__,
@@ -161,3 +168,45 @@ class ProcSpan:
             devices=tuple(msgspec.convert(device, WatchedDevice, from_attributes=True) for device in active),
             writers=writers(self._writes_before, self._machine.read_write_counts())[:MAX_WRITERS],
         )
+
+
+class RiskWatch(WatchInProgress):
+    async def events(self, seconds: float | None = None) -> AsyncGenerator[WatchEvent, None]:
+        inventory = self._machine.survey()
+        child = await self._machine.watch_risk(self._target, self._pid)
+        end_task = self._end_later(child, seconds)
+        try:
+            yield AtRiskStarted(host=inventory.host, untraced=child.untraced)
+            defects = tuple(self._defects(inventory))
+            at_risk = AtRisk()
+            risk_texts = limit_texts = tuple[str, ...]()
+            async for at_risk in child.reports():
+                disks = {disk.device for disk in at_risk.devices}
+                lossy = (text for target, text in defects if self._target or disks.intersection(target.stack[0].below))
+                risk_texts, limit_texts = sentences(at_risk), (*lossy, *limits(at_risk, child.untraced))
+                yield AtRiskSecond(second=at_risk, sentences=risk_texts, limits=limit_texts)
+            report = AtRiskReport(
+                started_at=self._started_at,
+                version=__version__,
+                host=inventory.host,
+                pid=self._pid,
+                mount_point=self._target.mount_point if self._target else None,
+                untraced=child.untraced,
+                last=at_risk,
+                sentences=risk_texts,
+                limits=limit_texts,
+            )
+            yield AtRiskFinished(report=report)
+        finally:
+            end_task.cancel()
+            await child.stop()
+
+    def _defects(self, inventory: Inventory) -> Iterator[tuple[Target, str]]:
+        """Yield each filesystem whose configuration loses even synced data, with a sentence for the user."""
+        for target in self._targets(inventory):
+            if not target.stack:
+                continue
+            judgement = judge(Evidence(host=inventory.host, process=inventory.process, target=target))
+            if judgement.verdict in NOT_TRUSTED:
+                reason = f"{judgement.verdict}. {judgement.sentence}"
+                yield target, f"On {target.mount_point}, even synced data is at risk: {reason}"
