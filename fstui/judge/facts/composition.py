@@ -141,7 +141,7 @@ class Composition:
             for edge in self._sharing_edges(node, quantity)
         ]
         if shares:
-            ranges.append(_sum(shares))
+            ranges.append(Range(sum(part.low for part in shares), sum(part.high for part in shares)))
         return Range(min(part.low for part in ranges), max(part.high for part in ranges)) if ranges else UNKNOWN
 
     def _sharing_edges(self, node: Node, quantity: Quantity) -> list[Edge]:
@@ -198,10 +198,6 @@ class Composition:
 
 def _divided(whole: Range, parts: int) -> Range:
     return Range(whole.low / parts, whole.high / parts)
-
-
-def _sum(parts: list[Range]) -> Range:
-    return Range(sum(part.low for part in parts), sum(part.high for part in parts))
 
 
 class LevelCounts(NamedTuple):
