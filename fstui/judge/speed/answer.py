@@ -173,8 +173,8 @@ def _no_reference(case: Case, verdict: Verdict, yardsticks: Sequence[Yardstick])
             slow = f"slow is below {rate_text(worst.slow_below_per_s, worst.write_step)}, and "
         return Speed(
             title=f"neither slow nor clearly normal compared with {yardsticks[0].name}",
-            sentence=f"Fewer than half of the steps are slow compared with {yardsticks[0].name}, and not more than "
-            f"half are normal. {worst.step.name} did {worst.measured_rate}: {slow}normal is at least "
+            sentence=f"Compared with {yardsticks[0].name}, fewer than half of the steps are slow, and at most half are "
+            f"normal. {worst.step.name} did {worst.measured_rate}: {slow}normal is at least "
             f"{rate_text(worst.min_normal_per_s, worst.write_step)}.",
             evidence=_evidence_lines(yardsticks),
             next=(RECORD_A_BASELINE,),
@@ -203,8 +203,8 @@ def _compared_with_all_kinds(case: Case, best: WriteStep) -> Speed:
         answer="normal",
         yardstick="what is typical for each kind of disk",
         title=f"{best.step.name} {measured}, {rank}",
-        sentence=f"{best.step.name}{fastest} did {measured}: {rank}, judging by the medians of published rates. "
-        f"There is no reference for exactly this kind of device. {_remarks(case, best.step)}".strip(),
+        sentence=f"{best.step.name}{fastest} did {measured}. Compared with the medians of published rates, that is "
+        f"{rank}. There is no reference for exactly this kind of device. {_remarks(case, best.step)}".strip(),
         evidence=(f"{best.step.name}: {measured}{as_rate}; medians: {medians}",),
     )
 

@@ -214,7 +214,8 @@ def explain_screen(rule_name: str) -> PageScreen:
     cards: list[Card] = [("More about what it means", partial(draw, more))] if more.strip() else []
     cards += [(title, partial(draw, text)) for title, _, text in (part.partition("\n") for part in parts)]
     cards.sort(key=lambda card: card[0] != NEXT)
-    answer = " ".join(f"{answer} Result: {result.strip().strip('*')}.".replace("`", "").split())
+    results = (item.strip(" *\n") for item in re.split(r"^\* ", result, flags=re.MULTILINE))
+    answer = " ".join(f"{answer} Result: {'; '.join(filter(None, results))}.".replace("`", "").split())
     related = (other for term in terms for other in glossary.entries()[term].see)
     cards += _term_cards("Terms", tuple(dict.fromkeys((*terms, *related))))
     return PageScreen("explain", cards, name, answer)

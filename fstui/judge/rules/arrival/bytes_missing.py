@@ -1,30 +1,32 @@
-"""*not-durable, high confidence; a note for steps without a sync*
+"""* not-durable, high confidence: after syncs, bytes are missing at the device
+* a note: after O_DIRECT writes without a sync, bytes are missing at the device
 
 ## What it means
-Less than 90 % of the bytes that were written and synced reached the device. A cache above it holds the rest, although
-the syncs were acknowledged. For O_DIRECT without a sync, a shortage only means that the writes went through the page
-cache.
+Less than 90 % of the bytes that were written and synced reached the device. A cache above the device holds the rest,
+although the syncs were acknowledged. Without a sync, missing bytes only show that O_DIRECT was buffered in memory.
 
 ## How it was measured
-Sectors written (field 7 of `/sys/block/X/stat`) are compared with the bytes of the step. Those of striped devices are
-added up; each member of a mirror must receive all of it. The data is new and incompressible, and there is one writer.
+For each step with one writer, fstui compared the bytes that it wrote with the sectors that the device counted (field 7
+of `/sys/block/X/stat`). For a stripe, fstui adds up the sectors of all members. In a mirror, each member must receive
+all bytes. The data is new and incompressible.
 
 ## What it proves, and what it does not
-A shortage is certain, unless a layer compresses or deduplicates: then this rule does not apply. On btrfs, a sufficient
-byte count proves nothing, because btrfs writes 3 to 9 times as many. The rule does not show which layer keeps the rest.
+It is certain that the bytes did not arrive. The rule does not show which layer holds them. It does not apply if a
+layer compresses or deduplicates. On btrfs, enough bytes prove nothing, because btrfs writes 3 to 9 times as many.
 
-ext4 with `inline_data` keeps a file of up to about 60 bytes in its inode. If such a file is overwritten on Linux
-6.18, fsync writes the new data, but fdatasync and O_DSYNC do not: a power cut lost all 8 400 acknowledged writes.
+ext4 with `inline_data` is a special case: it keeps a file of up to about 60 bytes in the inode. If such a file is
+overwritten on Linux 6.18, fsync writes the new data, but fdatasync and O_DSYNC do not. In a test, a power cut lost all
+8 400 acknowledged writes.
 
 ## What to do next
-Look for a filter that fakes the sync calls (`grep Seccomp /proc/self/status`) and for a caching layer (`lsblk -s`,
-`dmsetup table`). For small files on such an ext4 filesystem, use fsync. On a loop device, switch direct I/O on:
-`losetup --direct-io=on`.
+- Look for a filter that fakes syncs: `grep Seccomp /proc/self/status`.
+- Look for a caching layer: `lsblk -s`, `dmsetup table`.
+- Switch the direct I/O of a loop device on: `losetup --direct-io=on`.
+- For small files on ext4 with `inline_data`, use fsync.
 
 ## Details
-- If only every n-th write is followed by a sync, one block per sync has to arrive. A block that is rewritten between
-  two syncs may reach the disk once, even with O_DIRECT (loop without direct-io, ext4 with `data=journal`).
-- Bytes are also missing if `queue/iostats` was set to 0 and back to 1 within one step.
+- If a step syncs only after every n-th write, fstui expects only one block per sync.
+- Bytes also seem to be missing if `queue/iostats` was set to 0 and back to 1 within one step.
 """
 
 from __future__ import annotations

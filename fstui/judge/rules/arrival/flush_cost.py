@@ -1,33 +1,34 @@
-"""*consistent, medium or low confidence, if a flush takes longer for more data; in a guest, a note if it does not*
+"""* consistent, medium or low confidence: more unsynced data makes a flush longer
+* a note: in a virtual machine, more unsynced data does not make a flush longer
 
 ## What it means
-A flush that has work to do takes longer the more unsynced data there is. In a guest, a flush that never takes longer
-is normal if the host's disk has power-loss protection. A host that ignores flushes looks the same.
+A flush that has work to do takes longer the more unsynced data there is. In a virtual machine, the flush time may stay
+the same for two reasons: the host's disk has power-loss protection, or the host ignores flushes.
 
 ## How it was measured
-fdatasync is timed after O_DIRECT writes of up to 32 MiB, sequential and scattered. The flush time
-grows if all of these are true:
+fstui wrote up to 32 MiB with O_DIRECT, sequentially and scattered, and then timed fdatasync. The flush time grows if
+all of these are true:
 
-- at least 95 % of the bytes had reached the lowest device before the flush
-- the two largest amounts each take at least 1.5 times as long as any other
-- extra bytes ÷ extra time is at most 10 GB/s (more is memory speed)
-- the device itself takes longer, if known (field 17 of `stat`, or the trace)
+- Before the flush, at least 95 % of the bytes had reached the lowest device.
+- Each of the two largest amounts took 1.5 times as long as any smaller one.
+- The extra data was flushed at 10 GB/s or less. More is the speed of memory.
+- The device's own flush time, if known, grew (field 17 of `stat`, or the trace).
 
-A flush whose time does not grow (a flat one) is reported only in a guest, if all flushes arrive, a flush adds less
-than twice the time of an O_DIRECT write, and the medium is neither known nor declared to be protected.
+The note about a flush time that does not grow requires that all expected flushes arrived, and that a flush adds less
+than twice the time of an O_DIRECT write. There is no note if the medium is known to be protected.
 
 ## What it proves, and what it does not
-Growth shows that the flush has an effect; only a power cut proves more. A flat flush does not show whether the host
-ignores flushes. On real hardware, protected drives are flat as well.
+If the flush time grows, a flush has an effect; only a power cut proves more. If it does not grow, fstui cannot tell
+which of the two reasons is true.
+
+On real hardware, confidence is medium if one of these is true for each lowest device. Otherwise, it is low.
+
+- Its own flush time grows, and it is attached directly (no USB, RAID controller or network).
+- It has power-loss protection, according to its model or your declaration.
 
 ## What to do next
-Ask the administrator of the host. Declare what you know (`--medium ssd-plp`). To be certain, run `fstui powercut` and
-cut the host's power.
-
-## Details
-Confidence is low unless the flush time of each lowest device itself grows, because a slow disk can hide another disk
-that ignores flushes (a cache's SSD, an external journal, a mirror's member). Confidence is also low in a guest, and
-behind a USB bridge, a RAID controller or a network.
+Ask the host's administrator. Declare the medium if you know it (`--medium ssd-plp`). For stronger evidence, cut the
+host's power: `fstui powercut`.
 """
 
 from __future__ import annotations

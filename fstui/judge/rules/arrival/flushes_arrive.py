@@ -1,34 +1,36 @@
-"""*consistent: medium confidence if each lowest device was seen to execute flushes or loses nothing in a power
-cut, else low; cannot-tell if other processes write and no trace shows whose flushes arrived*
+"""* consistent, medium or low confidence: the expected flushes arrived
+* cannot-tell, low confidence: fstui cannot tell whose flushes arrived
 
 ## What it means
 For each sync, the devices below received the expected flushes and all bytes.
 
 ## How it was measured
-The flush counters of all layers (field 16 of `/sys/block/X/stat`) were read before and after each step with one writer.
-Expected flushes per sync, for an overwrite with fdatasync:
+fstui read the flush counters of all layers (field 16 of `/sys/block/X/stat`) before and after each step with one
+writer. For an overwrite with fdatasync, a filesystem is expected to send:
 
-- ext4, XFS, and ZFS (at the devices of its intent log): 1
-- btrfs: 2, one of them as a FUA write if the device supports FUA
-- ext4 with `data=journal`: 2 on Linux 6.1, 3 on 6.18
-
-If fstui runs as root, the kernel's trace shows which process requested each flush. The trace decides if other processes
-also write.
+- ext4, XFS, and ZFS (to the devices of its intent log): 1 flush
+- btrfs: 2 flushes; if the device supports FUA, 1 flush and 1 FUA write
+- ext4 with `data=journal`: 2 flushes on Linux 6.1, 3 on Linux 6.18
 
 ## What it proves, and what it does not
-No layer above the driver dropped the flushes during the seconds measured. A drive, a bridge or a host may still
-acknowledge a flush and ignore it (see `flush-cost`). Without a trace, the result is cannot-tell if:
+No layer above the driver dropped flushes in these steps. A drive, a bridge or a host may still ignore them (see
+`flush-cost`). Confidence is medium if each lowest device is known to execute flushes or to lose nothing in a power
+cut.
 
-- over 5 % more flushes or bytes arrive than expected
-- or the idle device receives flushes at over 5 % of the sync rate
+Only root can read the kernel's trace, which shows which process sent each flush. Without the trace, the verdict is
+cannot-tell in these cases:
+
+- over 5 % more flushes or bytes arrived than expected
+- while fstui was idle, flushes arrived at over 5 % of the sync rate
 
 ## What to do next
-If other processes write, stop them or use another disk. To be certain, run a power-cut test.
+If other processes write, stop them or use another disk. For stronger evidence, run a power-cut test: `fstui powercut`.
 
 ## Details
-- One sync, or 0.2 % of all, may lack flushes; 10 % if a range starts above 1.
-- Stripe and mirror members receive every flush; multipath paths share them.
-- The trace includes FUA writes and layers without counters (dm, md).
+- The flushes of one sync, or of 0.2 % of the syncs, may be missing. For an expected range that does not start at 1, 10
+  % of the minimum may be missing.
+- A stripe or mirror sends each flush to all members, multipath to one path.
+- The trace also shows FUA writes, and layers without counters (dm, md).
 """
 
 from __future__ import annotations

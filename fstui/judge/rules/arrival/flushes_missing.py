@@ -2,31 +2,32 @@
 
 ## What it means
 Fewer flushes arrived than the filesystem is expected to send, although barriers and the device's write cache are on. A
-layer above the device, possibly its driver, drops flushes, at least some of the time.
+layer above the device drops flushes, at least some of the time.
 
 ## How it was measured
-Flushes per sync of each step with at least 20 syncs per writer, compared with those expected (`flushes-arrive`; several
-writers may share a flush):
+fstui counted the flushes of each step with at least 20 syncs per writer. `fstui explain flushes-arrive` shows how many
+flushes are expected per sync; several writers may share a flush. Flushes are missing in these cases:
 
-- if the expected number is exact, or at least one: the flushes of more than one sync, and of more than 0.2 % of the
-  syncs, are missing
-- if the expected number is another range: fewer than 90 % of its minimum arrived
+- If the expected number is exact, or a range that starts at 1: more than one sync, and more than 0.2 % of the syncs,
+  lack their flushes.
+- If the expected number is another range: less than 90 % of its minimum arrived.
 
-Each short part of a step with one writer is compared as well. If fstui runs as root, the kernel's trace shows which
-process requested each flush. Then flushes of other processes do not count, and the finding names the layer that did not
-pass the flushes on.
+fstui also checks each short part of a step with one writer. If fstui runs as root, the kernel's trace shows which
+process requested each flush. The flushes of other processes then do not hide a shortage, and the finding names the
+layer that dropped flushes.
 
 ## What it proves, and what it does not
-Other processes only add flushes, so a shortfall is always real. Without root, the rule does not show which layer drops
-flushes. The cause may be:
+Other processes only add flushes, so it is certain that flushes are missing. Without root, fstui does not know which
+layer drops them. Possible causes:
 
-- a seccomp filter that fakes the sync calls, a driver, or a layer between the filesystem and the disk
-- ext4 without a journal on Linux 6.1: no flush for fdatasync and O_DSYNC
-- ext4 with an external journal: when an fsync commits the journal, only the journal device is flushed (on Linux
-  6.12, two power cuts lost 477 of 477 records)
+- a seccomp filter that fakes the sync calls
+- a driver, or a layer between the filesystem and the disk
+- ext4 without a journal on Linux 6.1, which sends no flush for fdatasync and O_DSYNC
+- ext4 with an external journal: an fsync that commits the journal flushes only the journal device (on Linux 6.12, two
+  power cuts lost 477 of 477 records)
 
 ## What to do next
-Run `grep Seccomp /proc/self/status`. Repeat outside the container, or on another filesystem of the disk.
+Run `grep Seccomp /proc/self/status`. Then repeat the run outside the container, or on another filesystem of the disk.
 """
 
 from __future__ import annotations

@@ -1,25 +1,31 @@
-"""*not-durable, high confidence; for the server's process, or for one step only*
+"""* not-durable, high confidence, for the server's process: its syncs do not reach the device, or an existing server
+  has settings that are not durable
+* not-durable, high confidence, for one step only: fstui itself started the database with settings that are not
+  durable
 
 ## What it means
-A database acknowledged commits before they were durable. There are two cases:
+A database acknowledged commits before they were durable, for one of two reasons.
 
-- Its settings require durable commits, but its syncs never reach the device.
-- Its settings let it acknowledge a commit before the flush: `sync_binlog`, `innodb_flush_log_at_trx_commit`, `fsync`,
-  `synchronous_commit`, SQLite's `synchronous`. For an existing server, the verdict is about the server's process;
-  for a throwaway server that fstui started with these settings, it is about that step only.
+- Its settings require durable commits, but its syncs do not reach the device.
+- Its settings let it acknowledge a commit before the log is flushed: `sync_binlog`,
+  `innodb_flush_log_at_trx_commit`, `fsync`, `synchronous_commit`, or SQLite's `synchronous`.
 
 ## How it was measured
-Flushes are counted in steps with one client and at least 20 commits. A commit is expected to send as many flushes as
-one sync of a growing log does on this filesystem. A step of the same run with the same system call or open flags shows
-that such syncs arrive. Settings were read from the server, libraries from its `/proc/PID/maps`.
+fstui counted the flushes of each step with one client and at least 20 commits. A commit is expected to send as many
+flushes as one sync of a growing log file. Less than 90 % of these flushes arrived.
+
+As a control, fstui made syncs of its own in the same run, with the same system call or open flags. Their flushes
+arrived. The control is not needed if a library that stubs syncs is loaded into the server (`/proc/PID/maps`). fstui
+reads the settings from the database. For an existing server, settings that are not durable are enough.
 
 ## What it proves, and what it does not
-Other processes only add flushes, so a shortage is certain. Many clients share one flush (group commit), so their
-flushes are not counted. Neither are those of a server whose data is on another filesystem.
+Other processes only add flushes, so it is certain that flushes are missing. If there are several clients, fstui
+does not count flushes, because commits share them (group commit). It also does not count them if the server stores
+its data on another filesystem.
 
 ## What to do next
-Check the server: `grep eatmydata /proc/PID/maps`, `grep Seccomp /proc/PID/status`. Or set it to durable commits and
-compare the rates.
+If the settings are the cause, change them, run again, and compare the rates. If the syncs do not arrive, look for a
+library or a filter in the server's process: `grep eatmydata /proc/PID/maps`, `grep Seccomp /proc/PID/status`.
 """
 
 from __future__ import annotations
@@ -84,7 +90,9 @@ def _unsafe_settings(case: Case, all_commits: Sequence[CommitStep | CountedCommi
     example = worst or all_commits[0]
     step, settings = example.step, example.settings
     all_lossy = tuple(dict.fromkeys(setting for commits in all_commits for setting in commits.settings.lossy))
-    origin = "The step was run with these settings." if throwaway else "They were read from the server, not changed."
+    origin = "fstui read these settings from the server, and did not change them."
+    if throwaway:
+        origin = "The step was run with these settings."
     return Conclusion(
         title=f"commits do not wait: {', '.join([step.name for step in steps] if throwaway else all_lossy)}",
         sentence=f"{settings.database} does not wait until a commit is on the disk ({', '.join(settings.lossy)})"

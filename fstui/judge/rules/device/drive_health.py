@@ -1,23 +1,28 @@
-"""*suspicious, low confidence, if the capacitor of a drive's cache failed; else a note*
+"""* suspicious, low confidence: the capacitor or battery of the drive's cache failed
+* a note: the drive reports another fault, or a mirror has a copy of the data
 
 ## What it means
 The drive itself reports a fault: the capacitor or battery of its cache failed, its endurance is used up, or it could
 not read or write some of its blocks.
 
 ## How it was measured
-As root, fstui reads the drive's health once: the health log of an NVMe drive (`nvme smart-log`), or for a SATA or SAS
-drive `smartctl -n standby -a`, which does not wake a sleeping drive. Nothing is written.
+As root, fstui read the health values of the drive once, and wrote nothing:
+
+- NVMe: `nvme smart-log`
+- SATA and SAS: `smartctl -n standby -a`, which does not wake a sleeping drive
 
 ## What it proves, and what it does not
 If the capacitor or battery failed, a power cut may lose data that the drive acknowledged, whatever its data sheet
 promises. But some drives then turn their cache off or become read-only, and lose nothing. So confidence is low.
 
 ## What to do next
-Copy the data off, and replace the drive. `nvme smart-log` and `smartctl -a` show all values.
+Copy the data to another drive, and replace this drive. `nvme smart-log` and `smartctl -a` show all values.
 
 ## Details
-- Unsafe shutdowns are power cuts that came without a warning. Many of them on a laptop or an old server are not faults.
-- Reallocated sectors and a list of grown defects alone are not faults: a drive has spare blocks for them.
+These values alone are not faults:
+
+- unsafe shutdowns, which are power cuts without a warning: a laptop or an old server has many
+- reallocated sectors and grown defects: a drive has spare blocks to replace them
 """
 
 from __future__ import annotations

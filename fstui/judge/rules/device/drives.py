@@ -31,26 +31,28 @@ def consumer_nand_too_fast(case: Case) -> Iterator[Conclusion]:
     """*suspicious, medium confidence*
 
     ## What it means
-    Flushes return faster than NAND can be programmed, although the drive has no power-loss protection. It probably
-    acknowledges writes from its volatile write cache.
+    Syncs return faster than NAND flash can be programmed, although the drive has no power-loss protection. The drive
+    probably acknowledges writes that are only in its volatile write cache.
 
     ## How it was measured
     All expected flushes arrived, and one of these is true:
 
-    - one writer did more than 10 000 write + fdatasync per second, even if the drive reports that its cache is off
-    - the write took less than 200 µs, and the flush added less than half of the write's own time
+    - One writer completed more than 10 000 writes with fdatasync per second. This counts even if the drive reports
+      that its cache is off.
+    - The drive's cache is on, a write took less than 200 µs, and a flush added less than half of that time.
+
+    The rule applies only to consumer drives: fstui knows the model, or you declared `--medium ssd`. It does not apply
+    to a disk that only reports "not rotating".
 
     ## What it proves, and what it does not
-    It is a strong sign, not a proof. SLC caches blur the limits, and a small protected buffer looks the same.
+    This is a strong sign, but not a proof. A drive with a small protected buffer would be as fast.
 
     ## What to do next
-    Look up whether this model has power-loss protection. If so, declare it: `--medium ssd-plp`. If not, run a power-cut
-    test: `fstui powercut`.
+    Look up whether this model has power-loss protection. If so, declare it: `--medium ssd-plp`. If not, run a
+    power-cut test: `fstui powercut`.
 
     ## Details
-    - Programming a page takes 200 to 300 µs on SLC, and 600 to 1 350 µs on MLC and TLC.
-    - The drive must be known as a consumer drive, by its model or because you declared `--medium ssd`. A disk that only
-      reports "not rotating" is not judged.
+    To program a page, SLC flash takes 200 to 300 µs. MLC and TLC flash take 600 to 1 350 µs.
     """
     devices, write, flushed = case.stack.commit_devices, case.costs.write, case.costs.synced
     if not devices or not all(map(_is_consumer, devices)) or flushed is None:
@@ -97,29 +99,35 @@ def fua_ignored(case: Case) -> Iterator[Conclusion]:
     """*suspicious, medium confidence*
 
     ## What it means
-    A forced write (FUA) takes hardly longer than a plain one, while write + flush takes over five times as long. The
-    drive probably acknowledges a forced write before the data is on the medium.
+    A forced write (FUA) is hardly slower than a plain write, but more than five times as fast as a write with a flush.
+    The drive probably acknowledges a forced write before the data is on the medium.
 
     ## How it was measured
-    The typical times of O_DIRECT (Tw), O_DIRECT + O_DSYNC (Td) and write + fdatasync (Ts) are compared:
+    fstui compared the typical times of three kinds of writes:
 
-    - Td < 1.5 × Tw, and Ts > 5 × Td
-    - on an SSD also: Td < 200 µs, and Ts - Tw ≥ 200 µs
-    - each lowest device supports FUA, and its write cache is on
+    - Tw: a plain write (O_DIRECT)
+    - Td: a forced write (O_DIRECT and O_DSYNC)
+    - Ts: a write with a flush (fdatasync)
+
+    All of these are true:
+
+    - Td is less than 1.5 × Tw, and Ts is more than 5 × Td.
+    - On an SSD, Td is less than 200 µs, and Ts − Tw is at least 200 µs.
+    - Each lowest device supports FUA, and its write cache is on.
 
     ## What it proves, and what it does not
-    The finding is about FUA only; fdatasync may be durable. The opposite, FUA slower than a flush, is normal.
+    The finding is only about FUA: fdatasync may be durable on this drive. The opposite, a forced write that is slower
+    than a flush, is normal.
 
     ## What to do next
-    Make the database call fdatasync instead of O_DSYNC (`wal_sync_method`, `innodb_flush_method`). To be certain, run a
-    power-cut test: `fstui powercut`.
+    Make the database call fdatasync instead of using O_DSYNC: `wal_sync_method` in PostgreSQL, `innodb_flush_method`
+    in MySQL. To find out whether data is lost, run a power-cut test: `fstui powercut`.
 
     ## Details
-    - Published case: ADATA SX8200PNP, with 10.6 µs (Tw), 10.9 µs (Td) and 361 µs (Ts).
-    - Excluded, as FUA may be safe there: protected caches, RAID controllers, network storage, and Hyper-V, whose host
-      may send all writes to the medium without caching them ("Hyper-V storage: caching layers and implications for
-      data consistency").
-    - On an SSD, a write of 200 µs may be on the NAND already.
+    - Published case: ADATA SX8200PNP, Tw 10.6 µs, Td 10.9 µs, Ts 361 µs.
+    - The rule does not apply to protected caches, RAID controllers, network storage and Hyper-V, where a fast FUA
+      write may be durable. A Hyper-V host may send all writes to the medium without caching them ("Hyper-V storage:
+      caching layers and implications for data consistency").
     """
     lowest = case.stack.lowest
     write, forced, flushed = case.costs.write, case.costs.dsync, case.costs.synced
@@ -169,26 +177,29 @@ def _may_be_on_flash(lowest: tuple[Node, ...], write: Cost, forced: Cost, flushe
 
 @rule(order=80)
 def link_exceeded(case: Case) -> Iterator[Conclusion]:
-    """*suspicious, high confidence; only a note if nothing was synced or a layer above the link compresses*
+    """* suspicious, high confidence: a step that syncs each write exceeds the link
+    * a note: a step without syncs exceeds the link, or a layer above the link compresses
 
     ## What it means
-    Synced writes returned faster than the link to the disk can transfer them. The data was still in a cache above the
-    link.
+    Synced writes returned faster than the link to the disk can transfer them. When the sync returned, the data was
+    still in a cache above the link.
 
     ## How it was measured
-    The bytes written per second of each step are compared with the payload of all links together (SATA, SAS, PCIe,
-    USB). The rule applies above 110 % of the payload.
+    For each step with one writer, fstui compared the bytes written per second with the maximum payload of all links
+    together (SATA, SAS, PCIe, USB). The rule applies above 110 % of this payload.
 
     ## What it proves, and what it does not
-    The block layer counts the bytes, so the cache is in a driver or a controller below it. Compression and
-    deduplication above the link are legitimate, so the finding is a note there.
+    The cache is in the controller or its driver if the block layer counted all bytes at the device. If the block layer
+    counts no bytes, the cache may also be in a layer of this host. If a layer above the link compresses or
+    deduplicates, the high rate is legitimate.
 
     ## What to do next
-    Look for a cache above the link: in a controller, or in a layer of this host (`lsblk -s`, `dmsetup table`).
+    Look for a cache in the controller and its driver. If the block layer counts no bytes, also look at the layers of
+    this host: `lsblk -s`, `dmsetup table`.
 
     ## Details
-    - In a guest the rule does not apply, because virtual links report arbitrary rates.
-    - It does not apply if `bytes-missing` already reports that the bytes did not arrive.
+    The rule does not apply in a virtual machine, because virtual links report arbitrary rates. It does not apply if
+    `bytes-missing` already reports that the bytes did not arrive.
     """
     payload = _payload_per_s(case.stack.lowest)
     if payload is None or case.host.virtualization or case.configuration.breaks_sync:
@@ -224,7 +235,8 @@ def link_exceeded(case: Case) -> Iterator[Conclusion]:
             *(line for node in case.stack.lowest for line in words.readings(node, "link_rate", "payload_mb_s")),
         ),
         next=(
-            "Look for a cache above the link, in a controller or in a layer of this host: 'lsblk -s', 'dmsetup table'.",
+            "Look for a cache in the controller or its driver. If the device counts no bytes, also look at the layers "
+            "of this host: 'lsblk -s', 'dmsetup table'.",
         ),
     )
 

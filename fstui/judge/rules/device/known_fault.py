@@ -1,19 +1,21 @@
-"""*suspicious, low confidence; a note if another device holds a copy of the data (a mirror)*
+"""* suspicious, low confidence
+* a note: another device has a copy of the data (a mirror)
 
 ## What it means
 Published reports say that drives of this model, with this firmware, lost data that they had acknowledged. The write
 cache of this drive is on.
 
 ## How it was measured
-Model and firmware were read from `/sys/block/X/device` and looked up in fstui's table. Nothing was measured.
+fstui read the model and firmware from `/sys/block/X/device`, and found them in its table of published faults. It
+measured nothing.
 
 ## What it proves, and what it does not
-The reports are about other drives of the same model, after power cuts, host crashes or bad sectors. This drive may work
-for years. Such a fault cannot be detected from the rate of syncs.
+The reports are about other drives of the same model, after power cuts, host crashes or bad sectors. This drive may
+work for years. The rate of syncs does not show such a fault.
 
 ## What to do next
-Turn the drive's write cache off: `hdparm -W 0`. Most drives forget that at a power cycle, so let udev or a service
-repeat it. Then run again. Or replace the drive.
+Turn the drive's write cache off (`hdparm -W 0`), and run again. Most drives turn it on again at a power cycle, so let
+udev or a service repeat the command. Or replace the drive.
 """
 
 from __future__ import annotations

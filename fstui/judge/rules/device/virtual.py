@@ -158,22 +158,28 @@ def ignored_by_default(case: Case) -> Iterator[Conclusion]:
     """*cannot-tell, low confidence*
 
     ## What it means
-    The hypervisor, or the server of the disk, is documented to acknowledge flushes that it does not perform
-    (VirtualBox by default, Longhorn), or to leave the data in its drive's cache (Lima, Docker Desktop on macOS).
-    Flushes that reach the disk then prove nothing.
+    The hypervisor, or the server of the disk, is documented not to make flushed data durable by default.
+
+    - VirtualBox and Longhorn acknowledge a flush and do nothing.
+    - Lima and Docker Desktop on macOS write the data to the drive, but may leave it in the cache of the drive.
 
     ## How it was measured
-    The hypervisor's name in DMI (`/sys/class/dmi/id`), or the model of the disk, and the documentation.
+    fstui recognised the hypervisor by its name in DMI (`/sys/class/dmi/id`) or by the release of the kernel, and a
+    Longhorn disk by its model. The documentation says what they do with a flush.
 
     ## What it proves, and what it does not
-    The guest cannot see the setting, and other disks served by tgt have the same model as Longhorn. The rule does not
-    apply if a flush was observed to do work (`flush-cost`), if you declared a rotating medium and each sync takes as
-    long as its platter needs, or if you declared a protected medium. On macOS, a flush may do work and still leave the
-    data in the drive's cache.
+    Flushes that reach such a disk prove nothing. A guest cannot see whether the default was changed, and all disks of
+    the server tgt have the same model as Longhorn's. The rule does not apply in these cases:
+
+    - fstui observed that a flush has work to do (`flush-cost`). On macOS, this is not enough.
+    - You declared a rotating medium, and each sync takes as long as the platter needs.
+    - You declared a protected medium.
 
     ## What to do next
-    VirtualBox: on the host, `VBoxManage getextradata VM enumerate` shows `IgnoreFlush`; set it to 0 for the disk, and
-    run again. Longhorn: check that the disks of its nodes have power-loss protection, or no write cache.
+    - VirtualBox: on the host, `VBoxManage getextradata VM enumerate` shows `IgnoreFlush`. Set it to 0 for the disk,
+      and run again.
+    - Longhorn: check that the disks of its nodes have power-loss protection, or no write cache.
+    - macOS: look up the synchronization mode of the disk. Only the mode `full` flushes the drive.
     """
     served = [(node, platform) for node in case.stack.commit_devices if (platform := _served_by(case, node))]
     suspects = [(node, platform) for node, platform in served if platform.drops_flushes or platform.skips_drive_flush]

@@ -23,19 +23,19 @@ def fsync_dearer(case: Case) -> Iterator[Conclusion]:
     """*a note*
 
     ## What it means
-    A write with fsync took at least 1.5 times as long as the same write with fdatasync. Calling fsync
-    also makes the file's timestamps durable, which costs another commit of the filesystem's journal.
+    A write with fsync took at least 1.5 times as long as the same write with fdatasync. Unlike fdatasync, fsync also
+    makes the timestamps of the file durable. For this, the filesystem commits its journal once more.
 
     ## How it was measured
-    Two steps overwrite the same blocks with one writer and differ only in the call.
+    Two steps overwrote the same blocks with one writer. They differ only in the sync call, and all of these are true:
 
-    - fdatasync did at least 1.5 times as many writes per second
+    - fdatasync completed at least 1.5 times as many writes per second
     - fsync sent at least 1.2 times as many flushes (field 16 of `/sys/block/X/stat`)
-    - no other process wrote to the device directly below the filesystem: the journal commits of its writes would count
+    - no other process wrote to the filesystem's device; otherwise, the flushes of its journal commits would count, too
 
     ## What it proves, and what it does not
-    This does not count against the disk. For overwrites, fdatasync is as durable as fsync, except for tiny files
-    on ext4 with `inline_data` (see `bytes-missing`). Only the timestamps may be older after a power cut.
+    This says nothing against the disk. For overwrites, fdatasync is as durable as fsync; only the timestamps may be
+    older after a power cut. The only known exception is a tiny file on ext4 with `inline_data` (see `bytes-missing`).
 
     ## What to do next
     Make the database call fdatasync: PostgreSQL `wal_sync_method = fdatasync` (its default on Linux), MySQL 8.0.26 or

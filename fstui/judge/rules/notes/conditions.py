@@ -15,22 +15,24 @@ from fstui.model.quantities import count, counted, rate, ratio, seconds, size
 
 @rule(order=110)
 def disturbed(case: Case) -> Iterator[Conclusion]:
-    """*cannot-tell, high confidence, if the storage changed; otherwise a note*
+    """* cannot-tell, high confidence: the storage changed
+    * a note: fstui was delayed
 
     ## What it means
-    The storage changed during the run, or fstui itself was delayed. Steps with changed storage are not judged, and
-    neither are the rates of delayed steps.
+    The storage changed during the run, or fstui itself was delayed. fstui does not judge a step in which the storage
+    changed. If fstui was delayed in a step, it does not judge the rate of this step.
 
     ## How it was measured
-    - changed: the stack before and after each step was compared with the stack before the run
-    - delayed: the probe was blocked for more than 1 % of the step while it sent its samples to fstui
+    - The storage changed: the stack before or after a step was different from the stack before the run.
+    - fstui was delayed: its child process that writes had to wait for fstui for more than 1 % of the step.
 
     ## What it proves, and what it does not
-    This result says nothing about the disk. The counters of a delayed step are still used. If the storage changed, the
-    other steps are not enough to report the storage as durable.
+    Neither case says anything about the disk. If the storage changed, the remaining steps can still show a fault, but
+    they are not enough to call the storage durable. If fstui was delayed, the counted flushes and bytes are still
+    valid.
 
     ## What to do next
-    Run again while nothing changes the storage and the machine is less busy, or with more seconds per step.
+    Run again while nothing changes the storage and the host is less busy, or with longer steps (`--set seconds=10`).
     """
     all_steps = counted(len(case.steps.all), "step")
     changed = [step for step in case.steps.all if step.changed]
@@ -175,23 +177,27 @@ def stack_state(case: Case) -> Iterator[Conclusion]:
 
 @rule(order=120)
 def another_cgroup(case: Case) -> Iterator[Conclusion]:
-    """*a note about the limits that applied to the measurement*
+    """*a note*
 
     ## What it means
-    The probes ran in the I/O cgroup of another process, usually the database (`--like PID`). The cgroup's limits on
-    operations and bytes per second applied to the probes, so the figures are those that the process can reach.
+    fstui measured in the I/O cgroup of another process, usually a database (option `--like`). The I/O limits of that
+    cgroup also applied to fstui. The measured rates are therefore rates that the process itself can reach.
 
     ## How it was measured
-    - the cgroup: `/proc/PID/cgroup`
-    - its limits, and those of the groups above: `io.max` (cgroup v2), `blkio.throttle.*` (v1)
-    - the process's libraries: `/proc/PID/maps`; a seccomp filter: the Seccomp line of `/proc/PID/status`
+    fstui read these files at the start of the run:
+
+    - `/proc/PID/cgroup`: the cgroup of the process
+    - `io.max` (cgroup v2) or `blkio.throttle.*` (v1): the limits of this cgroup and of the cgroups above it
+    - `/proc/PID/status`: whether a seccomp filter checks the system calls of the process
 
     ## What it proves, and what it does not
-    The limits are those at the start of the run. The probes share only the cgroup of the process: not its seccomp
-    filter, its libraries or its mount namespace.
+    The note does not show whether the process's syncs are durable. fstui shared only the cgroup with the process. The
+    process may have a seccomp filter or a library that fakes its syncs, or see other mounts. fstui does not notice if
+    a limit changes during the run.
 
     ## What to do next
-    Run the same scenario without `--like` and compare. A large difference comes from the limit, not from the disk.
+    Run the same scenario without `--like`, and compare the rates. If they differ a lot, the limit is the cause, not
+    the disk.
     """
     process = case.evidence.cgroup_process
     if process is None:
@@ -200,7 +206,7 @@ def another_cgroup(case: Case) -> Iterator[Conclusion]:
     limits = counted(len(process.io_limits), "I/O limit") if process.io_limits else "no I/O limits"
     filter_note = ""
     if has_filter:
-        filter_note = " A seccomp filter checks its system calls, and could fake its syncs."
+        filter_note = f" A seccomp filter checks the system calls of {name}, and could fake its syncs."
     yield Conclusion(
         title=f"measured in the I/O cgroup of {name}",
         sentence=f"The probes ran in the I/O cgroup of {name}, which has {limits}.{filter_note}",

@@ -35,22 +35,24 @@ def container_layer(case: Case) -> Iterator[Conclusion]:
     """*a note*
 
     ## What it means
-    The directory is deleted together with its container or pod, however durable its syncs are. It is the container's
-    writable layer, or a pod's `emptyDir`.
+    The directory is deleted together with its container or pod, even if all syncs were durable. The directory is in
+    the writable layer of a container, or in an `emptyDir` volume of a pod.
 
     ## How it was measured
-    By the mount in `/proc/self/mountinfo`:
+    `/proc/self/mountinfo` shows one of these mounts:
 
-    - the upper directory of an overlay is below Docker's `overlay2`, containerd's snapshots, or `containers/storage`
-      (Podman, CRI-O)
-    - the directory of a bind mount is `kubernetes.io~empty-dir` below the kubelet's pods
+    - an overlay whose upper directory is in the storage of Docker (`overlay2`), containerd (snapshots), or Podman and
+      CRI-O (`containers/storage`)
+    - a bind mount of a directory `kubernetes.io~empty-dir` in the storage of the kubelet
 
     ## What it proves, and what it does not
-    It says nothing about durability, which the verdict covers. The paths are the engines' defaults, so a layer in
-    another place is not recognised. An `emptyDir` survives the restart of a container within its pod.
+    The note does not show whether syncs are durable; the verdict does. fstui knows only the default paths of these
+    engines, so it overlooks a layer in another place. An `emptyDir` volume survives if a container restarts within its
+    pod.
 
     ## What to do next
-    Put data on a volume: `docker run -v`, a PersistentVolumeClaim. Run fsync-rate in the directory where it is mounted.
+    Put the data on a volume (`docker run -v`, a PersistentVolumeClaim). Run fsync-rate in the directory where the
+    volume is mounted.
     """
     top = next(iter(case.stack.nodes), None)
     if top is None:
@@ -73,18 +75,19 @@ def ephemeral(case: Case) -> Iterator[Conclusion]:
     """*a note*
 
     ## What it means
-    The device belongs to this instance: its data is lost when the instance stops, moves or fails, however durable its
-    syncs are. AWS, Google and Azure document that a reboot keeps the data.
+    The device belongs to this cloud instance. Its data is lost when the instance stops, moves to another host or
+    fails, even if all syncs were durable. AWS, Google and Azure document that the data survives a reboot.
 
     ## How it was measured
-    By the model that the device reports, or its place on Azure's bus. The provider documents what happens to the data.
+    fstui recognised the device by the model that it reports, or by its place on Azure's bus. The provider's
+    documentation says what happens to the data.
 
     ## What it proves, and what it does not
-    It says nothing about durability, which the verdict covers. A sync may survive a power cut of the host, and the data
-    is still lost with the instance.
+    The note does not show whether syncs are durable; the verdict does. Synced data may survive a power cut of the
+    host, and still be lost with the instance.
 
     ## What to do next
-    Keep a copy elsewhere: replication, or a volume that outlives the instance.
+    Keep a copy elsewhere: use replication, or a volume that outlives the instance.
     """
     devices = [node for node in case.stack.lowest if node.medium and node.medium.ephemeral]
     if not devices:

@@ -1,32 +1,31 @@
 """*the second answer of every run: stalls, slow, normal or unknown*
 
 ## What it means
-How long synced writes took, compared with a reference.
+fstui compared the rates of synced writes with references for this storage.
 
-- **stalls**: a synced or O_DIRECT write took at least 250 ms and ten times the p50, or never returned
-- **slow**: less than half of the reference rate
-- **normal**: at least half of that rate, or all of it if it is a published rate
-- **unknown**: no rate can be compared, the durability is in doubt, or the host had no CPU to spare
+- **stalls**: a synced or O_DIRECT write took at least 250 ms and ten times the median (p50), or never returned
+- **slow**: one reference shows that at least half of the steps are slow
+- **normal**: no reference shows slow, and one shows that most steps are normal
+- **unknown**: otherwise, for example if the syncs may not be durable, or if fstui had to wait for a CPU
 
 ## How it was measured
-The answer is slow if at least half of the steps with one writer are slow, and normal if more than half are normal. The
-reference is, in this order:
+Only steps with one writer are compared. A step is slow if its rate is below one of these limits, otherwise normal:
 
-- the slowest run of your own references (`fstui references add`)
-- the lower quartile of at least three saved runs like this one
-- the slowest of 8 or more published rates of its class (`fstui references`)
-- the time of ten revolutions of a rotating disk: slower than that is slow
+- half of the slowest of your own references (`fstui references add`)
+- half of the lower quartile of at least three saved runs like this one
+- half of the slowest of 8 or more published rates for this class of device (`fstui references`); normal starts at the
+  slowest rate itself
+- one sync in ten revolutions, on a rotating disk
+- 50 commits per second in the fastest step (the minimum for etcd), if the class of the device is unknown
+
+If a sync needs extra flushes, copies or parity, the limits from published rates and revolutions are lower.
 
 ## What it proves, and what it does not
-Slow storage may be durable, and normal storage may not be. The answer names other causes: I/O limits, other
-processes, a degraded stack, a network, no CPU.
+Slow storage may be durable, and normal storage may not be. The answer names other causes: I/O limits, other processes,
+a degraded stack, a network.
 
 ## What to do next
-Lift the limit, or measure while the other processes are idle. If no cause is found, look for burst credits, SMR, thin
-provisioning and RAID5 read-modify-write. Without a reference, declare the medium, or run the scenario three times while
-the system is healthy, to record a baseline.
-
-## Details
-If the class is unknown, the fastest step decides: below 50 commits per second, the minimum for etcd, the storage is
-slow, else normal. Extra flushes and copies of a filesystem lower the limits.
+If the answer names a cause, remove it and run again. If not, look for used-up burst credits, SMR, thin provisioning,
+and RAID5 that reads before it writes. If there is no reference, declare the medium, or run the scenario three times
+while the system is healthy.
 """
