@@ -8,7 +8,7 @@ although the syncs were acknowledged. Without a sync, missing bytes only show th
 ## How it was measured
 For each step with one writer, fstui compared the bytes that it wrote with the sectors that the device counted (field 7
 of `/sys/block/X/stat`). For a stripe, fstui adds up the sectors of all members. In a mirror, each member must receive
-all bytes. The data is new and incompressible.
+all bytes. The written data is new and incompressible.
 
 ## What it proves, and what it does not
 It is certain that the bytes did not arrive. The rule does not show which layer holds them. It does not apply if a

@@ -11,7 +11,7 @@ all of these are true:
 
 - Before the flush, at least 95 % of the bytes had reached the lowest device.
 - Each of the two largest amounts took 1.5 times as long as any smaller one.
-- The extra data was flushed at 10 GB/s or less. More is the speed of memory.
+- The extra data was flushed at 10 GB/s or less (more is the speed of memory).
 - The device's own flush time, if known, grew (field 17 of `stat`, or the trace).
 
 The note about a flush time that does not grow requires that all expected flushes arrived, and that a flush adds less
