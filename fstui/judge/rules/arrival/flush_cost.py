@@ -6,8 +6,8 @@ A flush that has work to do takes longer the more unsynced data there is. In a v
 the same for two reasons: the host's disk has power-loss protection, or the host ignores flushes.
 
 ## How it was measured
-fstui wrote up to 32 MiB with O_DIRECT, sequentially and scattered, and then timed fdatasync. The flush time grows if
-all of these are true:
+fstui wrote growing amounts of data, up to 32 MiB, with O_DIRECT, and timed fdatasync after each amount. The flush time
+grows if all of these are true:
 
 - Before the flush, at least 95 % of the bytes had reached the lowest device.
 - Each of the two largest amounts took 1.5 times as long as any smaller one.

@@ -177,8 +177,8 @@ def _may_be_on_flash(lowest: tuple[Node, ...], write: Cost, forced: Cost, flushe
 
 @rule(order=80)
 def link_exceeded(case: Case) -> Iterator[Conclusion]:
-    """* suspicious, high confidence: a step that syncs each write exceeds the link
-    * a note: a step without syncs exceeds the link, or a layer above the link compresses
+    """* suspicious, high confidence: a step that syncs each write is faster than the link
+    * a note: a step without syncs is faster, or a layer above the link compresses
 
     ## What it means
     Synced writes returned faster than the link to the disk can transfer them. When the sync returned, the data was

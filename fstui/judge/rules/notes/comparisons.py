@@ -31,7 +31,8 @@ def fsync_dearer(case: Case) -> Iterator[Conclusion]:
 
     - fdatasync completed at least 1.5 times as many writes per second
     - fsync sent at least 1.2 times as many flushes (field 16 of `/sys/block/X/stat`)
-    - no other process wrote to the filesystem's device; otherwise, the flushes of its journal commits would count, too
+    - no other process wrote to the filesystem's device; otherwise, flushes of other journal commits would be counted,
+      too
 
     ## What it proves, and what it does not
     This says nothing against the disk. For overwrites, fdatasync is as durable as fsync; only the timestamps may be

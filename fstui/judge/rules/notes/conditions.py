@@ -192,7 +192,7 @@ def another_cgroup(case: Case) -> Iterator[Conclusion]:
 
     ## What it proves, and what it does not
     The note does not show whether the process's syncs are durable. fstui shared only the cgroup with the process. The
-    process may have a seccomp filter or a library that fakes its syncs, or see other mounts. fstui does not notice if
+    process may have a seccomp filter or a library that fakes its syncs, or use other mounts. fstui does not notice if
     a limit changes during the run.
 
     ## What to do next
