@@ -261,9 +261,10 @@ def page() -> str:
     tables = "\n".join(f"\n## {group.group}\n\n{_table(group)}" for group in groups())
     return f"""# What fstui says about common setups
 
-These are not measurements: each row is an invented host with typical latencies, judged like a run of `odirect-truth`.
-Your host may differ. *Consistent* and *plausible* with low confidence are normal in a guest and behind a network,
-because fstui cannot see the device that stores the data there. The last column says why, or names the source.
+Each row is a simulated host with typical latencies, judged as if `odirect-truth` had run on it. These are not
+measurements, so the verdict on your host may differ. In a guest and behind a network, *consistent* and *plausible* with
+low confidence are normal, because fstui cannot see the device that stores the data. The last column states why fstui
+gives this verdict, or names the source.
 
 The page is generated from `tests/judge/setups.toml`, and a test keeps it up to date.
 {tables}
@@ -271,7 +272,7 @@ The page is generated from `tests/judge/setups.toml`, and a test keeps it up to 
 
 
 def _table(group: Group) -> str:
-    lines = ["| setup | verdict | confidence | is it slow? | why |", "|---|---|---|---|---|"]
+    lines = ["| setup | verdict | confidence | speed | why |", "|---|---|---|---|---|"]
     for setup in group.rows:
         found = judged(setup, "odirect-truth")
         cells = (setup.name, found.verdict, found.confidence, found.speed.answer, setup.source)
@@ -291,10 +292,13 @@ def platforms_page() -> str:
     )
     return f"""# What platforms do with a flush
 
-What hypervisors and storage services do with a flush by default, how fstui recognises them from inside, and where to
-look. A documented statement makes storage *plausible* with low confidence. A platform that is documented to ignore
-flushes is *cannot-tell*, unless a flush was seen to write data. A platform that leaves data in the drive's cache is
-also *cannot-tell*, even if a flush writes data: that only moves it from the host's memory to the drive's cache.
+The table shows what hypervisors and storage services do with a flush by default, how fstui recognises them from inside,
+and where to look up the setting of your host. The platform affects the verdict:
+
+- If its provider documents that an acknowledged sync is durable, the verdict is *plausible* with low confidence.
+- If it is documented to ignore flushes, the verdict is *cannot-tell*, unless fstui observed that a flush writes data.
+- If it leaves data in the drive's cache, the verdict is *cannot-tell* in any case: a flush then only moves data from the
+  host's memory to that cache.
 
 The page is generated from `fstui/storage/layers/devices/platforms.toml`, and a test keeps it up to date.
 
