@@ -54,12 +54,35 @@ def cut_option(help_: str) -> Callable[[_Command], _Command]:
 
 
 @click.command("campaign")
-@click.option("--host", "--box", metavar="HOST", help="The tested host, as ssh knows it.")
-@click.option("--dir", "directory", metavar="DIR", help="The directory on HOST for the records.")
-@click.option("--off", metavar="COMMAND", help="Command that cuts the power of HOST. It runs here, with sh -c.")
-@click.option("--on", metavar="COMMAND", help="Command that switches it on again. It runs here, with sh -c.")
-@click.option("--cuts", metavar="N", type=click.IntRange(1, 99999), help="The number of cuts.")
-@cut_option("What the commands do: cut the power, stop a virtual machine, or reset. The verdict depends on it.")
+@click.option(
+    "--host",
+    "--box",
+    metavar="HOST",
+    help="The tested host, as ssh knows it. Required for a new campaign. --box is the old name of this option.",
+)
+@click.option(
+    "--dir",
+    "directory",
+    metavar="DIR",
+    help="The directory on HOST for the records. Required for a new campaign.",
+)
+@click.option(
+    "--off",
+    metavar="COMMAND",
+    help="Command that cuts the power of HOST. It runs on this machine, with sh -c. Required for a new campaign.",
+)
+@click.option(
+    "--on",
+    metavar="COMMAND",
+    help="Command that switches HOST on again. It runs on this machine, with sh -c. Required for a new campaign.",
+)
+@click.option(
+    "--cuts",
+    metavar="N",
+    type=click.IntRange(1, 99999),
+    help="The number of cuts. Required for a new campaign.",
+)
+@cut_option("What the commands do: cut the power, stop a virtual machine, or reset HOST. The verdict depends on this.")
 @click.option(
     "--wait",
     "wait_s",
@@ -67,28 +90,34 @@ def cut_option(help_: str) -> Callable[[_Command], _Command]:
     default="2s..30s",
     show_default=True,
     metavar="FROM..TO",
-    help="Time from the first acknowledgement to the cut, random in this range.",
+    help="Random time, in this range, from the first acknowledgement to the cut.",
 )
-@_duration("--stay-off", "off_s", 5.0, "Time without power. Default: 5s.")
-@_duration("--back", "back_s", 600.0, "Time limit until HOST answers and DIR is mounted. Default: 10m.")
-@_duration("--command-timeout", "command_s", 60.0, "Time limit for each COMMAND. Default: 60s.")
+@_duration("--stay-off", "off_s", 5.0, "How long HOST stays without power. Default: 5s.")
+@_duration("--back", "back_s", 600.0, "Time limit for HOST to boot, and then to mount DIR. Default: 10m.")
+@_duration("--command-timeout", "command_s", 60.0, "Time limit for each COMMAND of yours. Default: 60s.")
 @click.option(
     "--mount",
     metavar="COMMAND",
-    help="Command that mounts DIR on HOST unless it is mounted. Default: none; HOST mounts DIR at boot.",
+    help="Command that runs on HOST, and mounts DIR unless it is mounted. Use it if HOST does not mount DIR at boot.",
 )
-@click.option("--remake", metavar="COMMAND", help="Command that makes a new filesystem for DIR, on HOST, after a loss.")
+@click.option(
+    "--remake", metavar="COMMAND", help="Command that runs on HOST after a loss, and makes a new filesystem for DIR."
+)
 @click.option("--mount-fails", is_flag=True, help="Declare that you could not mount the filesystem after the last cut.")
 @click.option("--root-of", metavar="HOSTNAME", help="Confirm writing to the root filesystem of the host HOSTNAME.")
-@click.option("--installed", metavar="COMMAND", default="fstui", help="Command for fstui on HOST. Default: fstui.")
-@click.option("--ssh", default="ssh", show_default=True, help="The ssh command, with options of your own.")
+@click.option(
+    "--installed", metavar="COMMAND", default="fstui", help="Command that starts fstui on HOST. Default: fstui."
+)
+@click.option("--ssh", default="ssh", show_default=True, help="The ssh command. You can add options of ssh.")
 @click.option(
     "--seed",
     metavar="N",
     type=click.IntRange(0, 2**31),
-    help="Seed of the random times. Default: a new one, which is saved.",
+    help="Seed of the random times. Default: a random seed, which is saved.",
 )
-@click.option("--into", type=Path, metavar="DIRECTORY", help="Directory of the campaign. Default: fstui-campaign-HOST.")
+@click.option(
+    "--into", type=Path, metavar="DIRECTORY", help="Directory that stores the campaign. Default: fstui-campaign-HOST."
+)
 @trust_option
 @report_options()
 @fail_on_option(with_speed=False)
@@ -97,12 +126,13 @@ def campaign(
 ) -> int:
     """Cut the power of HOST many times, and verify each cut.
 
-    It runs on the witness, which keeps its power. For each cut it starts the writer on HOST through ssh and saves the
-    acknowledgements. After a wait it runs the off command, then the on command. When HOST is back, it compares the
-    records with the acknowledgements. The patterns of the writes change from cut to cut.
+    Run this command on the witness, which keeps its power. For each cut, it starts the writer on HOST through ssh, and
+    saves the acknowledgements. After a random time, it runs the off command, and then the on command. When HOST is
+    back, it compares the records with the acknowledgements. The write pattern changes from cut to cut.
 
-    The same command continues after Ctrl-C, and after a restart of the witness. Ctrl-C finishes the current cut; a
-    second one ends fstui at once. 'fstui show DIRECTORY' prints the report at any time, also while it runs.
+    To continue a campaign after Ctrl-C, or after a restart of the witness, run the same command again. After Ctrl-C,
+    fstui finishes the current cut. A second Ctrl-C ends fstui at once. 'fstui show DIRECTORY' prints the report at any
+    time, even while the campaign runs.
 
     Exit status: 0 all cuts are done; 1 the campaign stopped, and everything is left for inspection; 2 refused before
     the first cut; 3 see --fail-on; 129, 130, 143 ended by a signal.

@@ -66,7 +66,7 @@ async def _with_plan(name: str, scenario: Scenario) -> tuple[Scenario, Plan]:
 @report_options()
 @click.pass_context
 def references(ctx: click.Context, media: tuple[MediumClass, ...], format_: str, output: Path | None) -> None:
-    """List the rates that runs are compared with: published ones, and your own.
+    """List the rates that fstui compares runs with: published rates, and your own references.
 
     \b
     Examples:
@@ -79,14 +79,14 @@ def references(ctx: click.Context, media: tuple[MediumClass, ...], format_: str,
 
 @references.command("add")
 @click.argument("runs", nargs=-1, required=True, metavar="RUN|DIR…", shell_complete=completion.runs)
-@click.option("--name", required=True, help="Name of the reference, which replaces an older one of the same name.")
+@click.option("--name", required=True, help="Name of the reference. An older reference of this name is replaced.")
 def add(runs: tuple[str, ...], name: str) -> int:
     """Compare later runs with these runs.
 
-    Name saved runs, or directories of run documents such as a fleet's. From a directory, runs on network filesystems
-    and on storage that is not durable are left out.
+    RUN is a saved run. DIR is a directory of saved runs, such as the result directory of a fleet command. In a
+    directory, fstui skips runs on network filesystems, and on storage that is not durable.
 
-    References apply to the same class of medium, or to the same model if the class is unknown.
+    A reference applies to storage of the same class of medium. If the class is unknown, it applies to the same model.
 
     \b
     Example:

@@ -17,19 +17,19 @@ SECTIONS = {
     "Measure": {
         "list": ("host", "List filesystems, devices, and faults in their configuration."),
         "check": ("host", "Test every writable filesystem, about four seconds each."),
-        "fit": ("fit", "Measure which products a filesystem is fast enough for."),
-        "scenarios": ("catalog", "List what can be run, and what it writes."),
+        "fit": ("fit", "Measure whether storage is fast enough for etcd and others."),
+        "scenarios": ("catalog", "List the scenarios: what each measures and writes."),
         "run": ("run", "Run a scenario in a directory and judge the storage below it."),
         "watch": ("watch", "Show which programs wait for which files, and why."),
-        "record": ("recording", "Record what storage does, for a later 'what-happened'."),
-        "what-happened": ("recording", "Say who waited for what at a recorded time, and why."),
-        "powercut": ("powercut", "Test durability with a power cut and a witness elsewhere."),
+        "record": ("recording", "Record storage activity, for a later 'what-happened'."),
+        "what-happened": ("recording", "Show which program waited for what at a past time, and why."),
+        "powercut": ("powercut", "Test durability with a power cut and a second machine."),
         "fleet": ("fleet", "Run, check, watch or list on many hosts, and compare them."),
         "clean": ("host", "Remove what a killed run left behind."),
     },
     "Saved runs": {
         "history": ("saved", "List the saved runs."),
-        "show": ("saved", "Print a saved run, or judge it again with today's rules."),
+        "show": ("saved", "Print a saved run, or judge it again with the current rules."),
         "replay": ("saved", "Play a saved run again on the screen."),
         "compare": ("saved", "Compare saved runs."),
         "references": ("catalog", "List the rates that runs are compared with."),
@@ -38,12 +38,12 @@ SECTIONS = {
         "explain": ("documentation", "Explain a rule or a word, or show a page of documentation."),
         "manual": ("documentation", "Print the man page."),
         "completion": ("completion", "Print or install completion for bash, zsh and fish."),
-        "schema": ("documentation", "Print the JSON Schema of what --format json prints."),
+        "schema": ("documentation", "Print the JSON Schema of the JSON output of a command."),
     },
     "For classes": {
         "lessons": ("teaching", "Learn on simulated disks what makes data durable."),
         "serve": ("serve", "Serve the app to browsers, on simulated disks, for a class."),
-        "lab": ("teaching", "Make real storage with known faults, for a class."),
+        "lab": ("teaching", "Create real storage with known faults, for a class."),
     },
 }
 """The module and the help line of each command. So --help does not import the commands."""
@@ -137,7 +137,7 @@ def suggestion(word: str) -> str:
 def group(ctx: click.Context, trust_dir: bool, simulate: str | None) -> object:
     """Is an acknowledged write on this storage durable, and is the storage slow?
 
-    Without a command, the terminal app starts. With DIR, it opens the plan for that directory.
+    Without a command, fstui starts the terminal app. With DIR, the app shows what a run in that directory would do.
 
     \b
     Examples:

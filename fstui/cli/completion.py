@@ -104,7 +104,7 @@ def prepare() -> None:
 def completion(shell: str | None, install: bool) -> None:
     """Print a script that completes commands, options, scenarios, settings, rules, runs and directories.
 
-    SHELL is bash, zsh or fish. Without SHELL, $SHELL is used.
+    SHELL is bash, zsh or fish. Without SHELL, fstui uses the shell that $SHELL names.
 
     Example: fstui completion --install
     """

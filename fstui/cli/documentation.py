@@ -17,8 +17,8 @@ _EXIT_STATUSES = (
     ("0", "success; steps that are impossible on this storage were skipped, with the reason"),
     ("1", "a step failed, the run could not be saved, or something could not be removed"),
     ("2", "refused before anything was written"),
-    ("3", "the verdict is the one given to --fail-on, or worse; with --fail-on slow, the storage is slow or stalls"),
-    ("129, 130, 143", "ended by SIGHUP, SIGINT, SIGTERM; what was measured until then was judged, printed and saved"),
+    ("3", "--fail-on VERDICT: the verdict is this one or worse; --fail-on slow: the storage is slow or stalls"),
+    ("129, 130, 143", "ended by SIGHUP, SIGINT or SIGTERM; fstui judged, printed and saved what it had measured"),
     ("141", "the reader of the output closed the pipe before the end"),
 )
 _FILES = (
@@ -43,9 +43,9 @@ _ENVIRONMENT = (
 def explain(words: tuple[str, ...], format_: str) -> None:
     """Explain a rule, a word or a log message, or show a page of the documentation. Without an argument, list them all.
 
-    MESSAGE is a line from the log of etcd, PostgreSQL, Redis, the kernel or others, in quotation marks. Its page shows
-    what it means and what to do. A command on the page shows whether the disk, the CPU or a noisy neighbour is the
-    cause.
+    MESSAGE is a line, in quotation marks, from the log of etcd, PostgreSQL, Redis, the kernel or another program. The
+    page says what the message means and what to do. It also names a command that finds out whether the disk, the CPU or
+    another program is the cause.
 
     \b
     Examples:
@@ -86,16 +86,20 @@ _SCHEMAS = (
 """The names that ``fstui schema`` accepts, listed here because the help must not import the documents."""
 
 
-@click.command("schema")
+_SCHEMA_HELP = f"""Print the JSON Schema of a JSON output.
+
+NAME is the kind of output. Without NAME, fstui prints the schema of a run. The kinds are: {", ".join(_SCHEMAS)}.
+
+\b
+Examples:
+  fstui schema > fstui-run.schema.json
+  fstui schema check
+"""
+
+
+@click.command("schema", help=_SCHEMA_HELP)
 @click.argument("name", metavar="[NAME]", type=click.Choice(_SCHEMAS), default="run")
 def schema(name: str) -> None:
-    """Print the JSON Schema of a document or of an event. Without NAME: of the run document.
-
-    \b
-    Examples:
-      fstui schema > fstui-run.schema.json
-      fstui schema check
-    """
     from fstui.fleet import report as of_fleets  # noqa: PLC0415
     from fstui.report import documents  # noqa: PLC0415
     from fstui.report.formats import json  # noqa: PLC0415

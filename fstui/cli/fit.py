@@ -27,7 +27,8 @@ from fstui.runs import checking
     "products",
     multiple=True,
     metavar="NAME",
-    help="Only this product. Exits with status 3 if the storage does not fit it.",
+    help="Measure only for this product: etcd, ZooKeeper, 'Redis everysec', CockroachDB or 'Proxmox VE'. Exit with "
+    "status 3 if the storage does not fit it. May be repeated.",
 )
 @yes_option
 @trace_option
@@ -35,13 +36,14 @@ from fstui.runs import checking
 @trust_option
 @simulate_option
 def fit(directories: Sequence[str], products: Sequence[str], format_: str, output: Path | None, **options: Any) -> int:
-    """Measure what databases do when they commit, and compare it with the thresholds that they publish.
+    """Measure the writes and syncs of a commit of etcd and other products, and compare them with published thresholds.
 
-    For each DIR, or every writable filesystem, fstui writes at most 117 MiB in 5 to 15 seconds, then removes it all.
-    For products without a published threshold, it shows the commits per second to expect.
+    fstui measures in each DIR. Without DIR, it measures every writable filesystem. It writes at most 117 MiB to each,
+    in 5 to 15 seconds, then removes everything. If a product publishes no threshold, fstui shows the commits per
+    second to expect.
 
-    Exit status: 0 done, 1 a step failed, 2 refused before anything was written. With --for: 1 if the
-    measurement gives no answer, 3 if the storage does not fit, or if the verdict is suspicious or worse.
+    Exit status: 0 done; 1 a step failed; 2 refused before anything was written. With --for: 1 if the measurement gives
+    no answer; 3 if the storage does not fit, or if the verdict is suspicious or worse.
 
     \b
     Examples:

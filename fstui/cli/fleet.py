@@ -55,25 +55,34 @@ def fleet() -> None:
 
 
 _ssh_options = combine(
-    click.option("--place", metavar="DIR", help=f"Directory on the hosts for {_PYZ}. Default: ~/.cache/fstui-fleet."),
+    click.option("--place", metavar="DIR", help=f"Directory for {_PYZ} on the hosts. Default: ~/.cache/fstui-fleet."),
     click.option(
-        "--become", type=click.Choice(("sudo", "doas")), help="Become root with this command, without a password."
+        "--become",
+        type=click.Choice(("sudo", "doas")),
+        help="Become root with this command, which must not ask for a password.",
     ),
-    click.option("--ssh", default="ssh", show_default=True, help="The ssh command, with options of your own."),
+    click.option("--ssh", default="ssh", show_default=True, help="The ssh command. You can add options of ssh."),
     click.option(
-        "--fanout", metavar="N", type=click.IntRange(1, 1024), default=64, show_default=True, help="Hosts at a time."
+        "--fanout",
+        metavar="N",
+        type=click.IntRange(1, 1024),
+        default=64,
+        show_default=True,
+        help="Number of hosts that run at the same time.",
     ),
     click.option("--timeout", type=Duration(1), help="Time limit for each host, for example 90 or 5m. Default: 2m."),
 )
 _connection_options = combine(
     click.option("--nodes", required=True, help="Hosts as a ClusterShell node set: 'db[1-40],@storage'."),
     click.option(
-        "--into", type=Path, metavar="DIR", help="New directory for the documents. Default: named after the time."
+        "--into", type=Path, metavar="DIR", help="New directory for the results. Default: fstui-fleet-DATE-TIME."
     ),
     click.option(
-        "--pyz", type=Path, metavar="FILE", help=f"fstui as one file, for the hosts. Default: {_PYZ}, or dist/{_PYZ}."
+        "--pyz", type=Path, metavar="FILE", help=f"The {_PYZ} to copy to the hosts. Default: {_PYZ}, or dist/{_PYZ}."
     ),
-    click.option("--installed", metavar="COMMAND", help="Copy no file: COMMAND starts fstui on the hosts."),
+    click.option(
+        "--installed", metavar="COMMAND", help="Do not copy fstui.pyz. Start fstui on the hosts with COMMAND."
+    ),
     click.option("--remove", is_flag=True, help=f"At the end, remove {_PYZ} from the hosts."),
     _ssh_options,
     report_options(),
@@ -94,8 +103,8 @@ _OWN_OPTIONS = ("--format", "--output", "--rounds", "--plan")
 def run(scenario: str, directory: str, more: Sequence[str], settings: Sequence[str], **options: Any) -> int:
     """Run SCENARIO in DIR on every host.
 
-    The storage below DIR is judged on each host, and compared with that of the other hosts. A scenario file, or a
-    scenario of your own, is sent to the hosts. After --, options of 'fstui run' follow.
+    fstui judges the storage below DIR on each host, and compares the hosts with each other. If SCENARIO is a file, or a
+    scenario of your own, fstui sends it to the hosts. After --, you can add options of 'fstui run'.
 
     \b
     Examples:
@@ -119,7 +128,7 @@ def run(scenario: str, directory: str, more: Sequence[str], settings: Sequence[s
 def check(directories: Sequence[str], **options: Any) -> int:
     """Check every writable filesystem of every host.
 
-    With DIRs, check only the filesystems that contain them. After --, options of 'fstui check' follow.
+    With DIRs, check only the filesystems that contain them. After --, you can add options of 'fstui check'.
 
     Example: fstui fleet check --nodes 'db[1-40]' --fail-on suspicious
     """
@@ -135,9 +144,9 @@ def check(directories: Sequence[str], **options: Any) -> int:
 @click.option("--seconds", type=Duration(1, 3600), default=10.0, show_default=True, help="Watch for this long.")
 @_connection_options
 def watch(mount: str | None, more: Sequence[str], seconds: float, **options: Any) -> int:
-    """Show on every host which programs wait. After --, options of 'fstui watch' follow.
+    """Show on every host which programs wait.
 
-    It writes nothing to what it watches.
+    fstui writes nothing to the filesystems that it watches. After --, you can add options of 'fstui watch'.
 
     Example: fstui fleet watch --nodes 'db[1-40]' --mount /var/lib/mysql
     """
@@ -150,7 +159,10 @@ def watch(mount: str | None, more: Sequence[str], seconds: float, **options: Any
 @_more_argument
 @_connection_options
 def list_(more: Sequence[str], **options: Any) -> int:
-    """List the faults in every host's configuration. Writes no test data. After --, options of 'fstui list' follow.
+    """List the faults in every host's configuration.
+
+    fstui writes no test data, but copies fstui.pyz to the hosts, unless --installed is given. After --, you can add
+    options of 'fstui list'.
 
     Example: fstui fleet list --nodes 'db[1-40]'
     """
@@ -162,7 +174,9 @@ def list_(more: Sequence[str], **options: Any) -> int:
 @report_options()
 @fail_on_option()
 def show(directory: Path, format_: str, output: Path | None, fail_on: Sequence[str]) -> int:
-    """Print the results of an earlier fleet command again, from its directory DIR.
+    """Print the results of an earlier fleet command again.
+
+    DIR is the directory in which that command saved the results.
 
     \b
     Example:
@@ -193,9 +207,10 @@ def compare(before: Path, after: Path, format_: str, output: Path | None) -> int
 @click.argument("directory", metavar="DIR", type=Path)
 @_ssh_options
 def clean(directory: Path, **options: Any) -> int:
-    """Remove what a fleet command left on the hosts. DIR contains its documents, which stay.
+    """Remove what a fleet command left on the hosts.
 
-    It removes fstui.pyz, the files that it unpacked, and the runs that the fleet command saved on the hosts.
+    On the hosts, fstui removes fstui.pyz, the files that fstui.pyz unpacked, and the runs that the fleet command saved.
+    DIR is the directory on this host in which that command saved the results. DIR stays.
 
     Example: fstui fleet clean fstui-fleet-20261120-031244
     """

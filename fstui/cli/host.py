@@ -48,7 +48,7 @@ from fstui.runs.session import Session
 def list_(format_: str, output: Path | None, simulate: str | None) -> None:
     """List the filesystems, the devices below them, and faults in their configuration. Writes nothing.
 
-    On a host that runs virtual machines, also list their disks and what becomes of a guest's flush.
+    If this host runs virtual machines, fstui also lists the disks of the guests, and what happens to a guest's flushes.
 
     Example: fstui list --format json
     """
@@ -68,9 +68,10 @@ async def _list(session: Session, format_: str, output: Path | None) -> None:
 @click.command("clean")
 @click.option("--pending", is_flag=True, help="Also remove the records of power cuts that were not verified.")
 def clean(pending: bool) -> int:
-    """Remove the files, mounts and servers of killed runs. A running fstui keeps what it uses.
+    """Remove the files, mounts and servers of killed runs.
 
-    Records of a power-cut test stay until 'fstui powercut verify', unless --pending is given.
+    Files that a running fstui uses stay. Records of a power-cut test stay until 'fstui powercut verify', unless
+    --pending is given.
 
     Example: fstui clean
     """
@@ -118,10 +119,12 @@ def check(directories: Sequence[str], format_: str, output: Path | None, fail_on
     """Test every writable filesystem, or only those that contain a DIR: is it durable, and is it slow?
 
     A filesystem takes about four seconds. fstui writes at most 7 MiB to it, in at most two seconds, then removes
-    everything. Filesystems that store no data, are read-only, are in memory or do not respond are skipped and listed.
-    Further mounts of the same filesystem are skipped, too. Every check is saved as a run.
+    everything. It saves every check as a run.
 
-    Exit status as for 'fstui run', taking the worst filesystem; 1 if a filesystem does not respond.
+    fstui skips, and lists, filesystems that are virtual (such as /proc), read-only, in memory, or not responding. If a
+    filesystem is mounted several times, it is checked once.
+
+    Exit status: as for 'fstui run', and the worst filesystem decides; 1 if a filesystem does not respond.
 
     \b
     Examples:

@@ -81,12 +81,12 @@ def report_options(*more: str) -> Callable[[Any], Any]:
 
 
 def fail_on_option(*, with_speed: bool = True) -> Callable[[Any], Any]:
-    slow = "; 'slow': if the storage is slow or stalls" if with_speed else ""
+    slow = " 'slow': if the storage is slow or stalls." if with_speed else ""
     return click.option(
         "--fail-on",
         type=click.Choice([*VERDICTS, SLOW] if with_speed else VERDICTS),
         multiple=True,
-        help=f"Exit with status 3 if the verdict is this one or worse{slow}. May be repeated.",
+        help=f"Exit with status 3 if the verdict is this one or worse.{slow} May be repeated.",
     )
 
 
@@ -98,7 +98,7 @@ def is_failure(verdict: Verdict | None, speed: Answer | None, fail_on: Collectio
 
 
 rate_limit_options = combine(
-    click.option("--max-rate", metavar="BYTES/S", help="Write at most this many bytes a second, for example 1M."),
+    click.option("--max-rate", metavar="BYTES/S", help="Write at most this many bytes per second, for example 1M."),
     click.option("--idle", is_flag=True, help="Write in the idle I/O class and at the lowest CPU priority."),
 )
 
@@ -141,22 +141,23 @@ trust_option: Callable[[Any], Any] = click.option(
     "--trust-dir",
     is_flag=True,
     callback=_own_or_global_value,
-    help="As root, write even to a directory that another user can rename.",
+    help="As root, write even to a directory that another user owns or could rename.",
 )
 simulate_option: Callable[[Any], Any] = click.option(
     "--simulate",
     metavar="DISK",
     callback=_own_or_global_value,
-    help="Use a simulated disk: a name from 'fstui lessons --disks', or a file. To change a parameter: DISK,KEY=VALUE.",
+    help="Use a simulated disk: a name from 'fstui lessons --disks', or a file. DISK,KEY=VALUE changes a parameter.",
 )
 trace_option = click.option(
     "--trace",
     type=click.Choice(("auto", "off")),
     default="auto",
-    help="Trace the block layer of the kernel, to separate fstui's flushes from those of other processes (root).",
+    help="auto: as root, trace the kernel's block layer, to separate fstui's flushes from those of other processes. "
+    "off: do not trace.",
 )
 yes_option = click.option(
-    "--yes", is_flag=True, help="Do not ask for confirmation when a device is busy or space or memory is low."
+    "--yes", is_flag=True, help="Do not ask for confirmation if a device is busy, or if space or memory is low."
 )
 
 

@@ -45,18 +45,19 @@ REDRAW_S, LINE_S = 0.25, 10.0
 
 @click.group("powercut")
 def powercut() -> None:
-    """Test durability: write with a witness on another host, cut the power, verify.
+    """Test durability: write while another host is the witness, cut the power, then verify.
 
     \b
     1. On the witness, a host with a power supply of its own:
          ssh -o ServerAliveInterval=2 HOST fstui powercut write DIR |
            fstui powercut witness acks.log
-    2. While it shows acknowledgements, pull HOST's power plug. A reset or
-       a reboot is not enough: the drive keeps its power.
+    2. While the witness shows acknowledgements, pull HOST's power plug.
+       A reset or a reboot is not enough: the drive keeps its power, and
+       the best verdict is 'plausible'.
     3. When HOST is up again:
          ssh HOST fstui powercut verify DIR < acks.log
 
-    If commands can switch the power, 'fstui powercut campaign' does all this many times.
+    If commands can switch the power, 'fstui powercut campaign' repeats this test many times.
     """
 
 
@@ -72,8 +73,8 @@ powercut.add_command(campaign)
 def write(directory: str, settings: Sequence[str], root_of: str | None, trust_dir: bool, yes: bool) -> int:
     """Write records until the power is cut.
 
-    Each record is written into DIR, and acknowledged on stdout after its sync has returned. The records stay in a
-    new directory inside DIR until the cut is verified.
+    fstui writes each record into DIR, and acknowledges it on stdout after its sync has returned. The records stay in
+    a new directory inside DIR until the cut is verified.
 
     \b
     Example:
@@ -157,9 +158,9 @@ def _print_plan(cut: PreparedCut) -> None:
 def witness(file: Path) -> int:
     """Save acknowledgements from stdin to FILE.
 
-    Each one is made durable and shown.
+    The witness syncs FILE about five times per second, and shows how many acknowledgements are safe in it.
 
-    Exit status: 0 the connection broke, or the writer ended; 1 nothing was acknowledged, or FILE could not be written.
+    Exit status: 0 the connection broke, or the writer ended; 1 nothing was acknowledged, or writing FILE failed.
 
     \b
     Example:
@@ -173,21 +174,26 @@ def witness(file: Path) -> int:
 @powercut.command("verify")
 @click.argument("directory", metavar="DIR", shell_complete=completion.directories)
 @click.option(
-    "--storage-was-cut", is_flag=True, help="Only the storage lost its power, not the host (a USB disk, a disk shelf)."
+    "--storage-was-cut",
+    is_flag=True,
+    help="Declare that only the storage lost its power, not the host (a USB disk, a disk shelf).",
 )
 @click.option(
     "--mount-fails", "unmountable", is_flag=True, help="Declare that the filesystem could not be mounted after the cut."
 )
 @click.option("--unmountable", "unmountable_old", is_flag=True, hidden=True)
-@cut_option("What was cut. After a reset or the end of a virtual machine, the best verdict is 'plausible'.")
+@cut_option(
+    "What ended HOST: a power cut, the end of its virtual machine (host-stop), or a reset. In the last two cases, the "
+    "best verdict is 'plausible'."
+)
 @format_option(*formats.names())
 @output_option()
 @click.option("--fail-on", type=click.Choice(VERDICTS), help="Exit with status 3 if the verdict is this one or worse.")
 def verify(directory: str, format_: str, output: Path | None, fail_on: Verdict | None, **cut: Any) -> int:
     """Read the records back and judge the cut.
 
-    The records in DIR are compared with the witness's log on stdin. Nothing is written to DIR. The cut is judged and
-    saved with the other runs. It counts once, even if it is verified again.
+    fstui compares the records in DIR with the witness's log on stdin. It writes nothing to DIR. It judges the cut, and
+    saves the result with the other runs. A cut counts only once, even if you verify it again.
 
     Example: fstui powercut verify /srv/data < acks.log
     """

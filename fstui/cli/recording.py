@@ -17,20 +17,22 @@ from fstui.runs import recordings
 
 
 @click.command("record")
-@click.option("--size", default="24M", show_default=True, metavar="BYTES", help="Keep at most this much on disk.")
+@click.option(
+    "--size", default="24M", show_default=True, metavar="BYTES", help="Maximum size of the recording on disk."
+)
 @click.option("--seconds", type=Duration(min=0, min_open=True), help="Record for this long. Default: until Ctrl-C.")
 @click.option("--anonymous", is_flag=True, help="Do not record names of files and mount points.")
 @click.option("--unit", is_flag=True, help="Print a systemd unit that records continuously, and exit.")
 def record(size: str, seconds: float | None, anonymous: bool, unit: bool) -> None:
-    """Record what storage does, and which programs wait for it, for a later 'fstui what-happened'.
+    """Record what storage does and which programs wait for it, so that 'fstui what-happened' can explain it later.
 
-    Every second: what each device did, how long processes waited for CPU, I/O and memory, and how much written data
-    is still in memory. As root, every ten seconds: the programs that waited longest for a sync and for which files,
-    and the processes that read, wrote and discarded most. Without root: only your own processes, and nothing about
-    syncs. Arguments of processes are never recorded.
+    Every second, fstui records what each device did, how long processes waited for CPU, I/O and memory, and how much
+    written data is still in memory. As root, it also records every ten seconds which programs waited longest for a
+    sync, and for which files; and which processes read, wrote and discarded most. Without root, it does not record
+    which programs wait, and it records the I/O of your own processes only. It never records arguments of processes.
 
-    The recording is a ring in the state directory: a day takes 2 to 15 MB, and when the ring is full, the oldest
-    part is removed. fstui installs nothing.
+    The recording is a ring buffer in the state directory. A day takes 2 to 15 MB. When the buffer is full, fstui
+    removes the oldest part. fstui installs nothing.
 
     \b
     Examples:
@@ -53,10 +55,10 @@ def record(size: str, seconds: float | None, anonymous: bool, unit: bool) -> Non
 @click.argument("when", nargs=-1, metavar="[TIME | START..END | last DURATION]")
 @report_options()
 def what_happened(when: tuple[str, ...], format_: str, output: Path | None) -> None:
-    """Say which program waited for which file at a time in the past, and why, from what 'fstui record' recorded.
+    """Show which program waited for which file at a past time, and why. Reads the recording of 'fstui record'.
 
-    TIME is 03:12, 'yesterday 03:12' or 2026-11-25T03:12:00Z, and means from five minutes before it to five minutes
-    after. Without an argument, the worst minutes of the whole recording are listed.
+    TIME is 03:12, 'yesterday 03:12' or 2026-11-25T03:12:00Z. It selects the five minutes before and after it. Without
+    an argument, fstui lists the worst minutes of the whole recording.
 
     \b
     Examples:

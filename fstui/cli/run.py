@@ -47,15 +47,21 @@ from fstui.runs import scenarios
     shell_complete=completion.settings,
 )
 @click.option(
-    "--medium", type=click.Choice(MEDIA), help="Declare the kind of the lowest devices, overriding what fstui detects."
+    "--medium",
+    type=click.Choice(MEDIA),
+    help="Declare the medium of the lowest devices. This overrides what fstui detects.",
 )
 @click.option(
     "--write-cache",
     type=click.Choice(CACHES),
-    help="Declare the write cache of the lowest devices, overriding what the kernel reports.",
+    help="Declare the write cache of the lowest devices. This overrides what the kernel reports.",
 )
 @click.option(
-    "--like", "cgroup_of_pid", type=int, metavar="PID", help="Measure in the I/O cgroup of process PID (root)."
+    "--like",
+    "cgroup_of_pid",
+    type=int,
+    metavar="PID",
+    help="As root: measure in the I/O cgroup of the process PID, for example of a database server.",
 )
 @trace_option
 @trust_option
@@ -66,26 +72,28 @@ from fstui.runs import scenarios
     "--pull-plug",
     "pull_plug_s",
     type=Duration(min=0),
-    help="With --simulate: cut the disk's power this long after the first step starts.",
+    help="With --simulate: cut the power of the disk this long after the first step starts.",
 )
 @click.option(
     "--rounds",
     type=click.IntRange(1, 99),
     metavar="N",
     default=1,
-    help="Repeat the run this many times, interleaving the directories, and compare the results.",
+    help="Number of rounds. Each round runs the scenario once in each DIR. fstui compares all results.",
 )
 @click.option("--plan", "plan_only", is_flag=True, help="Print what the run would do, and write nothing.")
 @format_option(*formats.names(), "events")
 @output_option()
 @fail_on_option()
 def run(directories: tuple[str, ...], settings: Sequence[str], rounds: int, format_: str, **options: object) -> int:
-    """Run SCENARIO in the directory DIR, and judge the storage below it. Compare several DIRs, or several rounds.
+    """Run SCENARIO in the directory DIR, and judge the storage below it.
 
     SCENARIO is a name from 'fstui scenarios', or a file if it contains a slash or ends in .toml. fstui writes only into
     a new directory inside DIR, and removes it at the end. DIR is required, except with --simulate.
 
-    Exit status: 0 done, 1 a step failed, 2 refused before anything was written, 3 see --fail-on.
+    With several DIRs, or with --rounds, fstui also compares the results.
+
+    Exit status: 0 done; 1 a step failed; 2 refused before anything was written; 3 see --fail-on.
 
     \b
     Examples:

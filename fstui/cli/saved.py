@@ -27,7 +27,7 @@ _PRICE = re.compile(r"(\d+(?:\.\d+)?)/(h|d)")
 _HOURS = {"h": 1, "d": 24}
 
 _filter_option = click.option(
-    "--filter", "words", default="", metavar="WORDS", help="List only runs that contain all WORDS."
+    "--filter", "words", default="", metavar="WORDS", help="Include only runs that contain all WORDS."
 )
 
 
@@ -53,7 +53,7 @@ def history_(ctx: click.Context, words: str, format_: str, output: Path | None) 
 def trend(words: str, format_: str, output: Path | None) -> None:
     """Show how rates changed from run to run.
 
-    Prints one chart for each scenario on each filesystem.
+    fstui prints one chart for each scenario on each filesystem.
 
     Example: fstui history trend --filter /srv/db
     """
@@ -87,13 +87,16 @@ def delete(runs: tuple[str, ...], yes: bool) -> None:
 
 @click.command("show")
 @click.argument("reference", metavar="RUN", shell_complete=completion.runs)
-@click.option("--again", is_flag=True, help="Judge it again with today's rules. The saved document is not changed.")
+@click.option(
+    "--again", is_flag=True, help="Judge the run again with the rules of this version. The saved run is not changed."
+)
 @format_option(*formats.names())
 @output_option()
 def show(reference: str, again: bool, format_: str, output: Path | None) -> None:
     """Print a saved run. RUN is its id, the beginning of its id, a file, or 'last'.
 
-    RUN may also be the directory of a power-cut campaign, whose report is printed, even while it runs.
+    RUN may also be the directory of a power-cut campaign. fstui then prints the report of the campaign, even while the
+    campaign runs.
 
     \b
     Examples:
@@ -129,7 +132,9 @@ def _show_campaign(directory: Path, format_: str, output: Path | None) -> None:
     "--speed", metavar="N", type=click.FloatRange(0.1, 100), default=1.0, show_default=True, help="Speed of the replay."
 )
 def replay(reference: str, speed: float) -> int:
-    """Play a saved run again on the run screen. It is judged with today's rules and not saved again.
+    """Play a saved run again on the run screen.
+
+    fstui judges the run with the rules of this version, and does not save it again.
 
     Example: fstui replay last --speed 4
     """
@@ -161,14 +166,18 @@ def _judge_again(saved: SavedRun, format_: str, output: Path | None) -> None:
 @click.command("compare")
 @click.argument("references", metavar="RUN RUN…", nargs=-1, required=True, shell_complete=completion.runs)
 @click.option(
-    "--price", "prices", multiple=True, metavar="RUN=0.17/h", help="Price of the run's host per hour (/h) or day (/d)."
+    "--price",
+    "prices",
+    multiple=True,
+    metavar="RUN=0.17/h",
+    help="Price of the host of RUN, per hour (/h) or per day (/d).",
 )
 @report_options()
 def compare(references: tuple[str, ...], prices: tuple[str, ...], format_: str, output: Path | None) -> None:
     """Compare saved runs with the first one: the ratio of the rates, and which of them are durable.
 
-    A run made by 'fstui run --rounds' stands for all rounds of its series; the ratio then has a confidence interval.
-    With --price, also show how many operations, and how many durable operations, one unit of money buys.
+    If a run was made by 'fstui run --rounds', fstui compares all rounds, and the ratio has a confidence interval. With
+    --price, fstui also shows how many operations, and how many durable operations, one unit of money buys.
 
     \b
     Example:

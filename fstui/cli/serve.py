@@ -44,15 +44,15 @@ _FOCUS_SCRIPT = """<script>
 
 @click.command("serve")
 @simulate_option
-@click.option("--host", default=LOOPBACK, show_default=True, help="Address to listen on. 0.0.0.0: all addresses.")
+@click.option("--host", default=LOOPBACK, show_default=True, help="Address to listen on. 0.0.0.0 means all addresses.")
 @click.option(
     "--port", metavar="N", type=click.IntRange(1, 65535), default=8000, show_default=True, help="Port to listen on."
 )
-@click.option("--url", help="Address that browsers use, if it differs: http://class.example:8000")
+@click.option("--url", help="Address that browsers use, if it is not --host and --port: http://class.example:8000")
 def serve(simulate: str | None, host: str, port: int, url: str | None) -> None:
     """Serve the lessons and a simulated disk to browsers, for a class.
 
-    The printed address contains a random token. Only people who know the address can open the app, and the app cannot
+    fstui prints an address with a random token. Only people who know this address can open the app, and the app cannot
     reach real storage. Ctrl-C stops the server.
 
     Example: fstui serve --host 0.0.0.0 --url http://class.example:8000

@@ -22,14 +22,18 @@ from fstui.runs import simulation
 @click.argument("name", required=False, metavar="[LESSON | DISK]")
 @click.option("--teacher", is_flag=True, help="Print the teacher's page, with the plan of a 45-minute lecture.")
 @click.option("--disks", is_flag=True, help="List the simulated disks, or print the parameters of DISK.")
-@click.option("--truth", is_flag=True, help="Print also the hidden parameters, and whether DISK is durable. Use last.")
+@click.option(
+    "--truth",
+    is_flag=True,
+    help="Also print the hidden parameters, and whether DISK is durable. This gives the answer away.",
+)
 @report_options()
 def lessons(name: str | None, *, teacher: bool, disks: bool, truth: bool, format_: str, output: Path | None) -> int:
     """Start a lesson on simulated disks, or show the list of lessons. Without a terminal, print the list.
 
     LESSON is a number or a name from the list. With --disks, DISK is a simulated disk.
 
-    --truth, --format and --output apply only with --disks.
+    Use --truth, --format and --output only with --disks.
 
     \b
     Examples:
@@ -82,13 +86,15 @@ async def _print_disks(name: str | None, truth: bool, format_: str, output: Path
 
 @click.group("lab")
 def lab() -> None:
-    """Create filesystems with known faults for a class. A sealed envelope describes each of them. Open it last.
+    """Create filesystems with known faults, for a class.
+
+    For each filesystem, a sealed envelope contains the answer. Open it after you have measured.
 
     \b
     Examples:
-      fstui lab make /srv/class     as root: makes /srv/class
+      fstui lab make /srv/class     as root: creates /srv/class
       fstui lab run oak fstui run fsync-rate /srv/class/oak
-      fstui lab open oak            says what it is
+      fstui lab open oak            says what oak is
       fstui lab remove              removes everything
     """
 
@@ -96,9 +102,9 @@ def lab() -> None:
 @lab.command("make")
 @click.argument("directory", metavar="DIR")
 def make(directory: str) -> None:
-    """Make the new directory DIR with five filesystems in it.
+    """Create the directory DIR with five filesystems in it.
 
-    'fstui lab remove' removes all of it; after a crash, 'fstui clean' does.
+    'fstui lab remove' removes everything. After a crash, use 'fstui clean'.
 
     Example: sudo fstui lab make /srv/class
     """
@@ -113,7 +119,7 @@ def make(directory: str) -> None:
 @lab.command("list")
 @report_options()
 def list_(format_: str, output: Path | None) -> None:
-    """List the filesystems of the laboratory, and the open envelopes.
+    """List the filesystems of the lab, and the open envelopes.
 
     Example: fstui lab list
     """
@@ -137,7 +143,7 @@ def run(name: str, words: tuple[str, ...]) -> None:
 def open_(name: str, format_: str, output: Path | None) -> None:
     """Open the envelope of NAME.
 
-    It describes the filesystem, what fstui reports about it, and where to see that without fstui.
+    The envelope says what the filesystem is, what fstui reports about it, and how to check this without fstui.
 
     Example: fstui lab open oak
     """

@@ -51,16 +51,16 @@ def watch(
     output: Path | None,
     simulate: str | None,
 ) -> int:
-    """Show which programs wait for which files to reach the disk, and what the time is spent on.
+    """Show which programs wait for which files to reach the disk, and which layer takes the time.
 
-    It writes nothing to what it watches.
+    fstui writes nothing to the filesystems that it watches. As root, it reads the kernel's trace; without root, only
+    /proc.
 
-    As root, fstui reads the kernel's trace; without root, only /proc. The watch ends with one of these
-    conclusions: a program waits for the disk; the filesystem, or a layer above the disk, is slow; the CPU is busy; the
-    program syncs too often; no program waits; the cause is not known. Its tables also show whether
-    another program syncs often.
+    The watch ends with one of these conclusions: a program waits for the disk; the filesystem, or a layer above the
+    disk, is slow; the CPU is busy; the program syncs too often; no program waits; the cause is not known. The tables
+    also show whether another program syncs often.
 
-    With --at-risk, it shows for each program and file how many written bytes are not durable, since when, and how
+    With --at-risk, fstui shows for each program and file how many written bytes are not durable, since when, and how
     often the program syncs. It reads no file and syncs nothing.
 
     \b
