@@ -18,7 +18,9 @@ COLUMNS = 73
 def examples() -> Iterator[str]:
     """Yield each command line of the help, without what is not fstui's own."""
     for ctx in (ROOT, *_subcommands(ROOT)):
-        for line in re.sub(r"\\\n +", "", ctx.command.help or "").splitlines():
+        paragraphs = re.sub(r"\\\n +", "", ctx.command.help or "").split("\n\n")
+        verbatim = [paragraph for paragraph in paragraphs if paragraph.lstrip(" \n").startswith(("\b", "Example: "))]
+        for line in "\n".join(verbatim).splitlines():
             if found := re.match(
                 r" *(?:Example: |sudo |ssh (?:\S*Interval=2 )?HOST )*(fstui .*?)(?: {3,}.*| [|<>].*)?$", line
             ):
