@@ -297,8 +297,8 @@ and where to look up the setting of your host. The platform affects the verdict:
 
 - If its provider documents that an acknowledged sync is durable, the verdict is *plausible* with low confidence.
 - If it is documented to ignore flushes, the verdict is *cannot-tell*, unless fstui observed that a flush writes data.
-- If it leaves data in the drive's cache, the verdict is *cannot-tell* in any case: a flush then only moves data from the
-  host's memory to that cache.
+- If it leaves data in the drive's cache, the verdict is *cannot-tell* in any case: a flush then only moves data from
+  the host's memory to that cache.
 
 The page is generated from `fstui/storage/layers/devices/platforms.toml`, and a test keeps it up to date.
 
