@@ -58,6 +58,12 @@ async def test_explanation_has_a_card_for_each_part(width: int, abreast: int) ->
         assert any(re.search("   fsync  ", row) for row in explained)
 
 
+async def test_explanation_lists_the_verdicts_of_a_rule() -> None:
+    async with PreparedApp().run_test(size=(120, 60)) as pilot:
+        shown = " ".join(" ".join(await page(pilot, explain_screen("disturbed"))).split())
+    assert "Result: cannot-tell, high confidence: the storage changed; a note: fstui was delayed." in shown
+
+
 def test_two_columns_have_about_the_same_length() -> None:
     cards = explain_screen("flushes-missing").cards
     columns = split_cards(cards, 98)

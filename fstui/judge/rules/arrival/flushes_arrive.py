@@ -27,8 +27,8 @@ cannot-tell in these cases:
 If other processes write, stop them or use another disk. For stronger evidence, run a power-cut test: `fstui powercut`.
 
 ## Details
-- The flushes of one sync, or of 0.2 % of the syncs, may be missing. For an expected range that does not start at 1, 10
-  % of the minimum may be missing.
+- The flushes of one sync, or of 0.2 % of the syncs, may be missing. If a range such as 2 to 3 is expected, 10 % of its
+  minimum may be missing.
 - A stripe or mirror sends each flush to all members, multipath to one path.
 - The trace also shows FUA writes, and layers without counters (dm, md).
 """
