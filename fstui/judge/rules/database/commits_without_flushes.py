@@ -16,7 +16,7 @@ flushes as one sync of a growing log file. Less than 90 % of these flushes arriv
 
 As a control, fstui made syncs of its own in the same run, with the same system call or open flags. Their flushes
 arrived. The control is not needed if a library that stubs syncs is loaded into the server (`/proc/PID/maps`). fstui
-reads the settings from the database. For an existing server, settings that are not durable are enough.
+reads the settings from the database. An existing server gets the verdict for its settings alone.
 
 ## What it proves, and what it does not
 Other processes only add flushes, so it is certain that flushes are missing. If there are several clients, fstui
