@@ -29,6 +29,7 @@ class BaseScreen(Screen[None]):
 
     CSS_PATH: ClassVar[Path | None] = Path(__file__).parents[1] / "css" / "others.tcss"
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide"), (150, "-huge")]  # noqa: RUF012  Textual's own type
+    BLANK = True  # the parts draw everything
     KEYS: ClassVar[tuple[Command, ...]] = ()
     HELP_TEXT: ClassVar[str] = ""
 

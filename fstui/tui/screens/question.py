@@ -25,6 +25,7 @@ class QuestionScreen(BaseScreen, ModalScreen[None]):
         replace(QUIT, label=""),
     )
     SHOWS_RUN = True
+    BLANK = False  # the plan is visible around the dialog
 
     def __init__(self, title: str, warnings: Sequence[str], consequence: str, on_confirm: Callable[[], object]) -> None:
         super().__init__()

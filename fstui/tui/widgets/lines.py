@@ -223,8 +223,21 @@ class Slices(DrawnText):
         if not self.children:  # a small screen hides the second map, and needs no pieces for it
             await self.mount(*(Piece(self) for _ in range(_PIECES)))
 
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Draw the frame, if there is one. The pieces cover everything else, so one blank line is enough."""
+        if self.gutter:
+            return super().render_lines(crop)
+        return [Strip.blank(crop.width, self._background)] * crop.height
+
     def render_line(self, y: int) -> Strip:
-        return Strip.blank(self.size.width, self._background)  # the pieces cover it
+        return Strip.blank(self.size.width, self._background)
+
+    def line(self, y: int) -> Strip:
+        """Return a line of the map with the filters of the app, which Textual would apply to each piece."""
+        strip, background = _line(self.strips, y) or self.render_line(y), self.background_colors[1]
+        for line_filter in self.get_line_filters():
+            strip = strip.apply_filter(line_filter, background)
+        return strip
 
     def refresh_cells(self, changed: Mapping[int, Sequence[int]]) -> None:
         for piece in self.query(Piece):
@@ -250,9 +263,12 @@ class Piece(Widget):
         if regions:
             self.refresh(*regions)
 
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Return the lines without those copies of each line that Textual would make and keep."""
+        return [self.render_line(y).crop(crop.x, crop.right) for y in crop.line_range]
+
     def render_line(self, y: int) -> Strip:
-        strip, width = _line(self._slices.strips, y), self.size.width
-        return strip.crop(self._left_edge, self._left_edge + width) if strip else Strip.blank(width, self.rich_style)
+        return self._slices.line(y).crop(self._left_edge, self._left_edge + self.size.width)
 
 
 def _clickable_spans(text: Text) -> Iterator[tuple[Span, dict[str, Any]]]:
