@@ -183,7 +183,7 @@ def _target(mount: Mount, graph: Graph, pseudo: bool) -> Target:
 
 def _unused(graph: Graph, targets: Sequence[Target]) -> tuple[Node, ...]:
     """Return the devices that no mounted filesystem uses. A partition is listed only if its disk is in use."""
-    names = graph.readers.sources.names
+    tree, names = graph.readers.sources.tree, graph.readers.sources.names
     used = {node.id for target in targets for node in target.stack}
     # no path reaches the devices of covered mounts, but they are in use
     hidden = {names.by_number(mount.device) for mount in graph.mounts} - used
@@ -191,6 +191,8 @@ def _unused(graph: Graph, targets: Sequence[Target]) -> tuple[Node, ...]:
     unused = []
     for name in sorted(names.all - used):
         disk_name = names.whole_device(name)
+        if name == disk_name and not tree.integer(f"/sys/block/{name}/size"):
+            continue  # most loop devices have no file: reading each of them would take more time than all the rest
         node = graph.node(name) if name == disk_name or disk_name in used else None
         if node is None or not node.size_bytes:
             continue
