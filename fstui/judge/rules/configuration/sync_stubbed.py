@@ -1,28 +1,29 @@
-"""*not-durable, high confidence, for this process only*
+"""*not-durable, high confidence, for one process only*
 
 ## What it means
-A library (libeatmydata or a similar one) or a system call filter (seccomp, in containers started with syncs suppressed)
-intercepts a sync and returns success, so the sync makes nothing durable. The disk was not judged.
+A library or a system call filter intercepts a sync and returns success, so the sync makes nothing durable. The library
+is libeatmydata or a similar one. The filter is a seccomp filter, as in containers that were started with syncs
+suppressed. fstui did not judge the disk.
 
 ## How it was measured
-Each of these signs is enough, with one exception for the first:
+One of these signs is enough:
 
-- fsync and fdatasync of a pipe succeed, although the kernel refuses both with EINVAL. This sign is ignored if
-  the two calls leave no page of a regular file dirty.
-- After two or more syncs, the file's page was still dirty (`/proc/self/smaps`). After three calls of fdatasync through
-  `syscall(2)`, which bypass such a library, it was clean.
+- fsync or fdatasync of a pipe succeeds, although the kernel refuses both with EINVAL.
+- At least two syncs left the file's page dirty (`/proc/self/smaps`). Each time, fdatasync through `syscall(2)`, which
+  bypasses such a library, left the page clean.
 - A file opened with O_DSYNC has lost the flag (`F_GETFL`).
 - Such a library is in `/proc/self/maps`, `LD_PRELOAD` or `/etc/ld.so.preload`.
 
+The first sign is ignored if all syncs of a regular file left its page clean. The library then calls `syncfs` or `sync`
+instead of fsync, or ignores EINVAL, and the data is written.
+
 ## What it proves, and what it does not
-Some or all syncs of this process are faked. The finding says nothing about other processes or the disk. A library that
-fakes only a few syncs is found by `flushes-missing` and `bytes-missing`. A library may replace fsync
-with `syncfs` or `sync`. Its fsync of a pipe succeeds too, but the data is written. So fstui reports such a library only
-if pages stay dirty.
+Some or all syncs of this process are faked. The finding says nothing about other processes or the disk. If a library
+fakes only a few syncs, `flushes-missing` and `bytes-missing` report it.
 
 ## What to do next
-Run fstui without the library, or outside the container if `grep Seccomp /proc/self/status` says 2. Then check the
-database: `grep eatmydata /proc/PID/maps`, `grep Seccomp /proc/PID/status`.
+Run fstui without the library. If `grep Seccomp /proc/self/status` prints 2, run fstui outside the container. Then check
+the database: `grep eatmydata /proc/PID/maps`, `grep Seccomp /proc/PID/status`.
 """
 
 from __future__ import annotations

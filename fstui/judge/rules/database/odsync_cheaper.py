@@ -1,25 +1,28 @@
-"""*suspicious, medium confidence, if the flushes of O_DSYNC did not arrive; otherwise a note*
+"""* suspicious, medium confidence: the flushes of the O_DSYNC writes did not arrive
+* a note: otherwise
 
 ## What it means
 Writes to a file opened with O_DSYNC completed at least three times as often as the same writes followed by fdatasync.
-Both must return only when the data is on stable storage. Unless O_DSYNC uses FUA, or other
-processes slowed the fdatasync step down, O_DSYNC may return too early.
+Both methods must return only when the data is on stable storage, so O_DSYNC may return too early.
 
 ## How it was measured
-Two steps rewrite the same blocks with one writer, one through O_DSYNC, one by write and fdatasync. Their rates and
-their flushes (field 16 of `/sys/block/X/stat`) are compared.
+In two steps, one writer rewrites blocks through the page cache: once with O_DSYNC, and once with a write and fdatasync.
+fstui compares the rates of the two steps, and their flushes (field 16 of `/sys/block/X/stat`). The flushes did not
+arrive if the O_DSYNC step caused fewer than 0.9 per write.
 
 ## What it proves, and what it does not
-The finding does not show which layer is at fault. Through the page cache the kernel treats both alike, so the
-difference comes from another layer. With O_DIRECT, O_DSYNC may be a single FUA write, which is cheaper: see
-`fua-ignored`.
+The finding does not show which layer is at fault. The kernel handles both methods alike, so another layer causes the
+difference.
 
-Other processes that write to the same devices, or use the processors, can slow one step down and not the other. If
-there are such processes, only missing flushes are reported, not a difference alone.
+Other processes may slow down one of the two steps only, if they write to the same devices or use the processors. If
+fstui saw such processes, it ignores a difference of the rates, and reports only missing flushes.
+
+Steps with O_DIRECT are not compared: O_DSYNC may then send a single FUA write, which takes less time (see
+`fua-ignored`).
 
 ## What to do next
-Run `odirect-truth` in the same directory and compare what reached the device. Until then, run MySQL or MariaDB
-with `innodb_flush_method = O_DIRECT` or `fsync`, and PostgreSQL with `wal_sync_method = fdatasync`.
+Run `odirect-truth` in the same directory, and compare what reached the device with each method. Until then, run MySQL
+or MariaDB with `innodb_flush_method = O_DIRECT` or `fsync`, and PostgreSQL with `wal_sync_method = fdatasync`.
 """
 
 from __future__ import annotations

@@ -1,27 +1,30 @@
-"""*not-durable, medium confidence, if a primary with durable settings lost commits; otherwise a note*
+"""* not-durable, medium confidence: a primary with durable settings lost commits
+* a note: otherwise
 
 ## What it means
-A primary was stopped while it acknowledged commits. The clients are the witness: every commit that was acknowledged to
-them should be on the primary once it has recovered, or on its replica. If the replica has commits that the primary
-lost, the two have diverged. Such a primary must not simply rejoin.
+A primary was stopped while it acknowledged commits. After its recovery, every acknowledged commit should be on the
+primary or on its replica. If the replica has commits that the primary lost, the two have diverged. The primary must
+then not simply rejoin.
 
 ## How it was measured
-`replica-cut` starts both servers on filesystems of their own and compares the clients' acknowledgements, row by row,
-with both tables afterwards. fstui simulates a power cut: it kills the server (SIGKILL) and at once has the kernel
-shut that filesystem down. Everything not yet written is lost, as in a power cut of a disk without a cache.
+`replica-cut` starts both servers, each on a filesystem of its own. The clients record which commits were acknowledged,
+and fstui looks for each of them in the tables of both servers. To simulate a power cut, fstui kills the server
+(SIGKILL) and at once has the kernel shut down the server's filesystem. Everything not yet written is lost, as in a
+power cut of a disk without a cache.
 
 ## What it proves, and what it does not
-- With `sync_binlog = 1` and `innodb_flush_log_at_trx_commit = 1`, no acknowledged commit may be missing on the primary.
-  If one is missing, a layer above the disk drops the primary's syncs.
+- The settings are durable if `sync_binlog = 1` and `innodb_flush_log_at_trx_commit = 1`. The primary must then keep
+  every acknowledged commit. If a commit is missing, a library or a layer above the filesystem drops the primary's
+  syncs.
 - This does not test what the disk below DIR does with a flush. `fstui powercut` does.
-- kill -9 loses nothing that was written, with any setting.
-- If the replica was not cut, it applies everything that it received before the tables are compared. After a cut of
-  both servers, it starts without replication, so commits that are only in its relay log count as missing.
+- `kill -9` alone loses nothing that was written, with any setting.
+- A replica that was not cut first applies everything that it received. After a cut of both servers, the replica starts
+  without replication. Commits that are only in its relay log then count as missing.
 
 ## What to do next
-Set the primary to durable commits. Use semi-synchronous replication with AFTER_SYNC, so that a commit is on two hosts
-before it is acknowledged, and sync_relay_log = 1, so that the replica has synced it. After the crash of a primary that
-is not durable, promote the replica.
+Set the primary to durable commits. Use semi-synchronous replication with AFTER_SYNC: a commit is then on two hosts
+before it is acknowledged. Set `sync_relay_log = 1`, so that the replica has also synced the commit. After the crash of
+a primary that is not durable, promote the replica.
 """
 
 from __future__ import annotations

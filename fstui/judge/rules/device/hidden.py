@@ -20,25 +20,28 @@ from fstui.storage.layers.filesystems import remote
 
 @rule(order=90)
 def remote_filesystem(case: Case) -> Iterator[Conclusion]:
-    """*plausible, low, if the protocol or the provider documents what a sync means (NFS); else cannot-tell, medium*
+    """* plausible, low confidence: the protocol or the provider documents what a sync means (NFS)
+    * cannot-tell, medium confidence: otherwise
 
     ## What it means
-    Another machine or a program handles the sync (NFS, CIFS, 9p, virtiofs, FUSE). This host cannot see whether the data
-    is written when the sync returns.
+    Another machine, or a user-space program on this host, handles the sync (NFS, CIFS, 9p, virtiofs, FUSE). This host
+    cannot see whether the data is stored when the sync returns.
 
     ## How it was measured
-    The type and options of the mount, and for NFS the COMMIT calls in `/proc/self/mountstats`.
+    fstui read the type and the options of the mount. For NFS, it also read the number of COMMIT calls in
+    `/proc/self/mountstats`.
 
     ## What it proves, and what it does not
-    It proves nothing about the storage. An NFS server must have the data on stable storage before it replies to a
-    COMMIT or a stable write, but this host cannot check that.
+    The result proves nothing about the storage. The NFS protocol requires that the data is on stable storage before the
+    server replies to a COMMIT or a stable write. This host cannot check whether the server obeys.
 
     ## What to do next
     Run fsync-rate on the machine that stores the data. On an NFS server, `exportfs -v` must show `sync`.
 
     ## Details
-    - If no COMMITs were sent, that alone proves nothing: small writes may have been sent as stable writes.
-    - If a FUSE program does not implement fsync, the kernel reports success.
+    - If the client sent no COMMIT, that alone proves nothing: it may have sent small writes as stable writes.
+    - If a FUSE program does not implement fsync, the kernel reports success all the same.
+    - The verdict is plausible only if syncs were measured, and at most 100 000 per second.
     """
     filesystem = _remote_filesystem(case.stack)
     if filesystem is None or case.configuration.breaks_sync:
@@ -99,16 +102,17 @@ def unknown_layer(case: Case) -> Iterator[Conclusion]:
     """*cannot-tell, medium confidence*
 
     ## What it means
-    fstui does not know a filesystem or device of the stack, or cannot find the filesystem that holds the backing
-    file of a loop device (the file may be in memory). Counts above and below it cannot be compared.
+    fstui does not know a filesystem or device of the stack, or cannot find the filesystem that holds the backing file
+    of a loop device. That file may be in memory. What arrives below such a layer cannot be compared with what was sent
+    above it.
 
     ## How it was measured
-    By the types of mounted filesystems, the names of block devices and device-mapper targets, and the device number
-    of the filesystem that holds the file (`losetup`).
+    fstui read the types of mounted filesystems, the names of block devices and the device-mapper targets. For a loop
+    device, it looked for the filesystem that has the device number of the backing file (`losetup`).
 
     ## What it proves, and what it does not
-    This does not count against the layer, which may be durable. fstui still reports faults above it, such as barriers
-    that are off.
+    This does not count against the layer, which may be durable. fstui still reports faults above the layer, such as
+    barriers that are off.
 
     ## What to do next
     If another host stores the data, run fstui there. Otherwise run a power-cut test (`fstui powercut`).
@@ -162,18 +166,19 @@ def usb_bridge(case: Case) -> Iterator[Conclusion]:
     """*cannot-tell, medium confidence*
 
     ## What it means
-    A USB bridge reports that the disk has no write cache, so the kernel sends no flush. Many bridges report this
-    whatever the drive has.
+    A USB bridge reports that the disk has no write cache, so the kernel sends no flush. Many bridges report this even
+    if the drive has a write cache.
 
     ## How it was measured
-    fstui read the path of the device in /sys, which contains its USB port, and `queue/write_cache`. The bridge's name
+    fstui read `queue/write_cache`, and the path of the device in /sys, which names the USB port. The bridge's name
     comes from its USB descriptors.
 
     ## What it proves, and what it does not
-    It proves nothing, because some bridges report the truth.
+    The report proves nothing, because some bridges report the truth.
 
     ## What to do next
-    Query the drive: `hdparm -W`, `smartctl -d sat -g wcache`. Or connect it without the bridge, and run again.
+    Query the drive itself: `hdparm -W`, or `smartctl -d sat -g wcache` through the bridge. Or connect the drive without
+    the bridge, and run again.
     """
     bridged = [
         node for node in case.stack.lowest if link(node.link).hides_drive and node.write_cache == "write through"

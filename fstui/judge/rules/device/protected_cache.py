@@ -1,19 +1,24 @@
-"""*plausible: high confidence if the model is known on real hardware, medium if you declared it, otherwise low*
+"""* plausible, high confidence: fstui knows the drive's model
+* plausible, medium confidence: you declared the medium
+* plausible, low confidence: in a virtual machine, or if bytes may be in a cache above the drive
 
 ## What it means
-A flush adds less than twice the time of a write, which is correct for this drive. It has power-loss protection, or is
-Optane.
+A flush adds less than twice the time of a write, which is normal for this kind of drive. The drive has power-loss
+protection, or it is Optane.
 
 ## How it was measured
-- the drive is known by its model or your declaration
-- the flush adds less than twice the time of an O_DIRECT write
-- the fastest step did at most 100 000 synced writes per second
+All of these are true:
+
+- The model or your declaration shows that the drive loses nothing in a power cut.
+- The flush adds less than twice the time of an O_DIRECT write.
+- The fastest step did at most 100 000 synced writes per second.
 
 ## What it proves, and what it does not
-It is plausible, not proven: capacitors wear out, and a declaration may be wrong.
+Acknowledged data survives a power cut if the protection works. fstui cannot confirm that: capacitors wear out, and a
+declaration may be wrong.
 
 ## What to do next
-Check the drive's health (`smartctl -a`). To be certain, run a power-cut test: `fstui powercut`.
+Check the drive's health (`smartctl -a`). For stronger evidence, run a power-cut test: `fstui powercut`.
 """
 
 from __future__ import annotations

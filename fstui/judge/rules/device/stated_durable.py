@@ -1,34 +1,32 @@
 """*plausible, low confidence*
 
 ## What it means
-The device, its controller or its provider states that what it has acknowledged survives a power cut, and nothing
-contradicts that. The kernel sends no flush that could be counted, or a flush has nothing to write back.
+The device, its controller or its provider states that acknowledged data survives a power cut, and nothing contradicts
+that. Flushes cannot confirm it: the kernel sends none, or a protected cache need not be flushed.
 
 ## How it was measured
-Each device that a sync waits for must have one of these statements, and the bytes that reached it must have been
-counted:
+fstui counted the bytes that reached the devices. For each device that a sync waits for, one of these applies:
 
-- a drive: it reports that it has no volatile write cache (SCSI mode page 8, `hdparm -W`, NVMe's `vwc`), or its model
-  has power-loss protection
-- a volume of a RAID controller or of a storage array, by its model or its driver
-- an instance store, or a disk whose provider or hypervisor documents what it does with a write; the disk's name and the
-  host's name in DMI must agree
-- Ceph RBD
+- The drive reports that it has no volatile write cache (SCSI mode page 8, `hdparm -W`, NVMe's `vwc`), or its model has
+  power-loss protection.
+- The model or the driver shows that the device is a volume of a RAID controller or of a storage array.
+- The device is a Ceph RBD or an instance store, or its provider or hypervisor documents what happens to a write. The
+  disk's model and the host's name in DMI must agree.
 
 ## What it proves, and what it does not
-The storage is durable if the statement is true. Nothing here can confirm that, and anyone who runs a hypervisor can set
-the names of the disk and of the host. So confidence is never above low.
+The storage is durable if the statement is true. No measurement here can confirm it, and anyone who runs a hypervisor
+can choose the names of the disk and of the host. Confidence is therefore always low.
 
 ## What to do next
-Check what was stated: the battery, the capacitor, the settings of the provider. To be certain, run a power-cut test
-(`fstui powercut`). Forcing a cloud instance to stop is no power cut: it shows only whether data left the guest.
+Check what was stated: the battery, the capacitor, the provider's settings. For stronger evidence, run a power-cut test
+(`fstui powercut`). A forced stop of a cloud instance is no power cut: it shows only whether data left the guest.
 
 ## Details
-The rule does not apply if anything contradicts the statement:
+The rule does not apply if something contradicts the statement:
 
-- a source reports that the cache is on, or bytes or flushes are missing
-- the syncs are faster than a platter, a cloud's network (10 000/s), the NAND of a consumer drive (10 000/s), or any
-  protected cache (100 000/s) allows
+- Another source reports that the cache is on, or flushes or bytes are missing.
+- The syncs are too fast: for a platter (`same-block-rotation`), above 10 000/s for a cloud's network or a consumer
+  drive, above 100 000/s for any device.
 """
 
 from __future__ import annotations

@@ -20,32 +20,36 @@ HOST_CACHE_NS = 60_000
 
 @rule(order=10)
 def virtio_no_flush(case: Case) -> Iterator[Conclusion]:
-    """*suspicious, medium, on Firecracker; suspicious, low, if a write takes less than 60 µs outside a known cloud;
-    plausible, low, if the host could have offered a cache; otherwise cannot-tell*
+    """* suspicious, medium confidence: Firecracker offers no flush
+    * suspicious, low confidence: another host offers no flush, outside a known cloud, and a write takes less than 60 µs
+    * plausible, low confidence: the host offers a flush, but reports no cache
+    * cannot-tell, low confidence: the host offers no flush, in all other cases
 
     ## What it means
-    The virtio disk has no write cache according to the host, so the kernel sends it no flush. Either the host writes
+    According to the host, the virtio disk has no write cache, so the kernel sends it no flush. Either the host writes
     through, or nothing is ever flushed.
 
     ## How it was measured
-    `queue/write_cache` is "write through", and one of these applies:
+    `queue/write_cache` is "write through". fstui also measured an O_DIRECT write, and read the features of the disk
+    (`device/features`):
 
-    - the virtio feature F_FLUSH (bit 9 of `device/features`) is missing: the host offers no flush. On Firecracker, that
-      is enough; elsewhere an O_DIRECT write must take less than 60 µs to be suspicious
-    - F_FLUSH and CONFIG_WCE (bit 11) are there: the host could have offered a cache and reports that there is none
+    - F_FLUSH (bit 9) is missing: the host offers no flush.
+    - F_FLUSH and CONFIG_WCE (bit 11) are present: the guest could switch a cache on, and the host reports that it is
+      off.
 
     ## What it proves, and what it does not
-    A write in less than 60 µs is in the host's memory or in a protected drive. Only the owner of the host knows which.
+    A write that takes less than 60 µs is in the host's memory or in a protected drive. Only the owner of the host knows
+    which.
 
     ## What to do next
-    On the host: QEMU `cache=none` or `writeback`, Firecracker `cache_type=Writeback`. To be certain, run a power-cut
-    test (`fstui powercut`) and cut the power of the *host*.
+    On the host, set `cache=none` or `cache=writeback` (QEMU), or `cache_type=Writeback` (Firecracker). For stronger
+    evidence, run a power-cut test (`fstui powercut`) and cut the power of the *host*.
 
     ## Details
-    - Back ends on protected drives (SPDK, a DPU) are as fast and need no flush. Known clouds use them, so their speed
-      is not suspicious.
-    - Since 2021, Firecracker offers a flush only with `cache_type=Writeback`. Without that, the host's page cache
-      holds the data, however long a write takes.
+    - A host that uses protected drives (SPDK, a DPU) is as fast and needs no flush. Known clouds do this, so their
+      speed is not suspicious.
+    - Since 2021, Firecracker offers a flush only with `cache_type=Writeback`. Without that setting, the data is in the
+      host's page cache, however long a write takes.
     """
     disks = [node for node in case.stack.lowest if node.link == "virtio" and node.write_cache == "write through"]
     without_flush = [node for node in disks if off_reading(node, "F_FLUSH")]
@@ -108,23 +112,26 @@ def network_too_fast(case: Case) -> Iterator[Conclusion]:
     """*suspicious, medium confidence*
 
     ## What it means
-    A cloud's network volume completes 10 000 or more syncs per second for one writer. A round trip and several copies
-    take longer, so a cache nearer to the guest probably acknowledges the syncs.
+    This network volume of a cloud completed at least 10 000 syncs per second for one writer. That is one sync in at
+    most 0.1 ms. A round trip over the network and several copies take longer. A cache nearer to the guest probably
+    acknowledges the syncs.
 
     ## How it was measured
-    - the model identifies a network volume of a cloud
-    - one writer did at least 10 000 synced writes per second, and its bytes reached the device
+    - The model identifies a network volume of a cloud.
+    - One writer did at least 10 000 synced writes per second, and their bytes reached the device.
 
     ## What it proves, and what it does not
-    A cache on the host or on a local disk may acknowledge the syncs. Or the volume is faster than any published rate.
+    It is a strong sign, not a proof: the volume may be faster than any published rate. The cache may be on the host or
+    on a local disk.
 
     ## What to do next
-    Look for a cache in between (`lsblk -s`, Azure's host caching). A force-stop of the instance during
-    `fstui powercut` shows only whether data left the guest; only the provider can cut the power of the volume.
+    Look for a cache in this host's layers (`lsblk -s`) and in the settings of the volume (Azure: host caching). Only
+    the provider can cut the power of the volume. A forced stop of the instance during `fstui powercut` shows only
+    whether data left the guest.
 
     ## Details
-    The rule does not apply to your own NVMe over fabrics, Fibre Channel, iSCSI and Ceph, nor to volumes that are
-    reached by RDMA: these can be that fast.
+    The rule does not apply to volumes that can be as fast as this: cloud volumes over RDMA, and your own NVMe over
+    fabrics, Fibre Channel, iSCSI or Ceph.
     """
     devices, fastest = case.stack.commit_devices, case.costs.fastest_synced
     if not devices or fastest is None or not all(map(media.is_cloud_volume, devices)):

@@ -98,19 +98,20 @@ def sysbench_latency(case: Case) -> Iterator[Conclusion]:
     sysbench and fstui time different things. Compare their rates, not their latencies.
 
     ## How it was measured
-    `sysbench fileio` writes randomly to one file, with an fsync after each write or after every 100. Then fstui does
-    the same to a file of the same size.
+    `sysbench fileio` writes at random offsets of one file, with an fsync after each write or after every 100. Then
+    fstui does the same to a file of the same size.
 
-    - sysbench 1.x counts each write and each fsync as an event of its own, in one histogram
-    - sysbench 0.4 timed only the writes, so it reported 0.04 ms at 22 writes per second
-    - fstui times a write together with its sync, and both parts
+    - sysbench 1.x counts each write and each fsync as an event of its own, in one histogram.
+    - sysbench 0.4 timed only the writes. For example, it reported 0.04 ms per write on a disk that did 22 synced writes
+      per second.
+    - fstui reports three times: the write, the sync, and both together.
 
     ## What it proves, and what it does not
-    It says nothing about durability. On a shared disk, other processes may cause a difference: repeat the run before
-    you trust one.
+    The note says nothing about durability. On a shared disk, other processes may cause a difference between the two
+    rates: repeat the run before you rely on it.
 
     ## What to do next
-    Quote rates when you compare with old reports. With a latency, name the program and its version.
+    When you compare with old reports, quote rates. When you quote a latency, name the program and its version.
     """
     for sysbench, own in pairwise(case.steps.all):
         figures, latency = sysbench.figures, own.latency_ns

@@ -71,16 +71,20 @@ def other_writers(case: Case) -> Iterator[Conclusion]:
     Other processes write to the same devices, so their flushes and bytes are counted together with fstui's.
 
     ## How it was measured
-    - the counters of the devices while fstui was idle, for 1 s before the run and between steps
-    - steps in which over 5 % more flushes or bytes arrived than fstui sent
-    - the names of the writers, from `/proc/PID/io` where it can be read
+    One of these is true:
+
+    - The devices were written while fstui was idle, for 1 s before the run or between the steps.
+    - In a step, over 5 % more flushes or bytes arrived than fstui sent.
+
+    The names of the writers are from `/proc/PID/io`, where fstui can read it.
 
     ## What it proves, and what it does not
-    Other processes only add flushes, so too few still prove a fault. Enough flushes prove something only in two cases:
+    Other processes only add flushes. If too few flushes arrived, some were dropped, whatever other processes did. If
+    enough arrived, they may not be fstui's own. They prove something only in two cases:
 
-    - the kernel's trace shows which process sent each flush
-    - barely more flushes and bytes arrived than fstui sent, and other processes flush at less than 5 % of the sync
-      rate while fstui is idle
+    - The kernel's trace shows which process sent each flush.
+    - At most 5 % more flushes and bytes arrived than fstui sent. While fstui was idle, their flush rate was at most 5 %
+      of fstui's sync rate.
 
     ## What to do next
     Stop the other processes, or measure on a separate disk.
@@ -141,20 +145,21 @@ def _surplus(account: FlushAccount) -> str:
 
 @rule(order=30, precedes_verdict=True)
 def stack_state(case: Case) -> Iterator[Conclusion]:
-    """*a note, placed before the verdict's sentence*
+    """*a note, shown before the verdict*
 
     ## What it means
     Part of the storage stack is degraded or broken. What is measured in this state does not show how the stack behaves
-    when healthy.
+    when it is healthy.
 
     ## How it was measured
-    The kernel reported one of these when fstui read the stack:
+    When fstui read the stack, the kernel reported one of these:
 
     - an md array that is degraded or resyncing (`/sys/block/mdN/md/`)
     - errors that ext4 or btrfs counted (`/sys/fs/ext4/*/errors_count`, `/sys/fs/btrfs/`)
-    - a filesystem forced read-only (`/proc/self/mountinfo`)
-    - a path that is offline, a disk that was removed ("device: gone"), a medium that was removed ("size: 0")
-    - a thin pool that is full or a snapshot that overflowed (as root, `dmsetup status`)
+    - a filesystem that was forced read-only (`/proc/self/mountinfo`)
+    - a path that is offline
+    - a disk that was removed ("device: gone"), or a medium that was removed ("size: 0")
+    - a thin pool that is full, or a snapshot that overflowed (`dmsetup status`, as root)
     - data that is being moved (btrfs replace and balance, pvmove)
 
     ## What it proves, and what it does not

@@ -27,23 +27,26 @@ _SAVE_DATA = "Copy the data off first. Then look at 'dmesg' and 'smartctl -a DEV
 
 @rule(order=20)
 def sync_error(case: Case) -> Iterator[Conclusion]:
-    """*not-durable, high, for an I/O error on a sync; cannot-tell, high, for a refused sync or a filesystem that has
-    shut down; otherwise a note*
+    """* not-durable, high confidence: a sync failed with an I/O error
+    * cannot-tell, high confidence: a sync was refused, or the filesystem shut down
+    * a note: otherwise
 
     ## What it means
-    A sync failed. The kernel may have marked the pages clean, so that a second sync succeeds although the data is gone.
+    A sync or a write failed. After a failed sync, the kernel may have marked the pages clean. A second sync then
+    succeeds although the data is gone.
 
     ## How it was measured
-    By the call that failed and its errno:
+    fstui saw which call failed, and with which error:
 
-    - not-durable: EIO on fsync, fdatasync, msync or a write with O_DSYNC
-    - cannot-tell: another error on fsync, fdatasync or msync; or the filesystem has stopped after it was synced, that
-      is, a write, open or chdir failed with EIO, EUCLEAN, EROFS, ESHUTDOWN or ENOTCONN
-    - a note: a full disk, and another error on a plain write
+    - not-durable: fsync, fdatasync, msync or a write with O_DSYNC failed with EIO
+    - cannot-tell: fsync, fdatasync or msync failed with another error
+    - cannot-tell: the filesystem had been synced, and then a write, open or chdir failed with EIO, EUCLEAN, EROFS,
+      ESHUTDOWN or ENOTCONN
+    - a note: the disk was full, or a write failed with another error
 
     ## What it proves, and what it does not
-    Assume that everything not synced before is lost. The cause may be the disk or the path to it. If one sync is
-    refused, the flushes of other steps are not evidence for the storage.
+    Assume that everything is lost that was not synced before the failure. The cause may be the disk or the path to it.
+    If one sync is refused, the flushes of other syncs say nothing about it.
 
     ## What to do next
     Copy the data off before anything else. Then look at `dmesg` and `smartctl -a`.
@@ -120,21 +123,22 @@ def _writes_are_synced(case: Case, step: Step) -> bool:
 
 @rule(order=35, precedes_verdict=True)
 def steps_failed(case: Case) -> Iterator[Conclusion]:
-    """*a note, placed before the verdict's sentence*
+    """*a note, shown before the verdict*
 
     ## What it means
-    Some steps did not finish: their directory was unmounted, moved or removed, or a database did not start. Only the
-    other steps are judged.
+    Some steps did not finish, and only the other steps are judged. Their directory was unmounted, moved or removed, or
+    a database did not start.
 
     ## How it was measured
-    By the error that the probe or the database reported. Failed syncs and writes have their own rule, `sync-error`.
-    A step that the filesystem does not support (O_DIRECT) is not counted.
+    The probe or the database reported an error. Failed syncs and writes do not count here: they have a rule of their
+    own, `sync-error`. Neither does a step that the filesystem does not support, for example with O_DIRECT.
 
     ## What it proves, and what it does not
     The note says nothing about the storage.
 
     ## What to do next
-    Check that the directory exists and is writable, then run again.
+    Check that the directory exists and is writable. If a database did not start, read its error in the result. Then run
+    again.
     """
     failed = [(step, step.error) for step in case.steps.all if step.error is not None and _is_step_failure(step.error)]
     if 0 < len(failed) < len(case.steps.all):
@@ -157,22 +161,27 @@ def _is_step_failure(error: Failure) -> bool:
 
 @rule(order=25, precedes_verdict=True)
 def stood_still(case: Case) -> Iterator[Conclusion]:
-    """*cannot-tell, high confidence, if an operation never returned; otherwise a note*
+    """* cannot-tell, high confidence: an operation never returned
+    * a note: otherwise
 
     ## What it means
-    One operation took most of its step, or had not returned when fstui stopped waiting. If it never returned, the
-    storage may be gone.
+    One operation took most of its step, or had not returned when fstui stopped waiting. If an operation never returned,
+    the storage may be gone.
 
     ## How it was measured
-    Both conditions hold for the longest operation, without its waits for a CPU:
+    Both of these are true for the longest operation. Time in which the operation waited for a CPU does not count.
 
-    - It took at least 1 s and at least five times the p50.
+    - It took at least 1 s, and at least five times as long as the median (p50).
     - It took at least half of the step, or it never returned.
 
     ## What it proves, and what it does not
-    Earlier acknowledgements prove nothing about storage that no longer responds. The cause may be above the disk: a
-    frozen filesystem (`fsfreeze`, a snapshot), a full journal, a limit of the cgroup, or a checkpoint of a database. If
-    the device did other work during that time, the device was not the cause.
+    Earlier acknowledgements prove nothing about storage that no longer responds. The cause may be above the disk:
+
+    - a frozen filesystem (`fsfreeze`, a snapshot) or a full journal
+    - a limit of the cgroup
+    - a checkpoint of a database
+
+    If the device did other work during that time, the device was not the cause.
 
     ## What to do next
     `dmesg` names blocked tasks. `fstui watch`, as root, shows which process waits for which device.

@@ -35,11 +35,11 @@ def sync_latency(case: Case) -> Iterator[Conclusion]:
     """*a note: how long one write with its sync takes*
 
     ## What it means
-    The scenario makes a fixed number of synced writes per second, so its rate says nothing about the disk. What counts
-    is how long each write took: the median (p50), the tail (p99, from 100 operations on) and the longest.
+    The step made a fixed number of synced writes per second, so its rate says nothing about the disk. What counts is
+    how long each write took: the median (p50), the slowest 1 % (p99, from 100 operations on) and the longest.
 
     ## How it was measured
-    Each write was timed together with its sync by the monotonic clock, one at a time.
+    fstui made one write at a time, and timed it together with its sync by the monotonic clock.
 
     ## What it proves, and what it does not
     Other processes may have used the disk during this time. The latency says nothing about durability.
@@ -47,8 +47,8 @@ def sync_latency(case: Case) -> Iterator[Conclusion]:
     ## What to do next
     Keep the scenario running while you change something. If the longest operation is far above the p50:
 
-    - with requests in flight at the device, look at the device or its host
-    - without them, look at the filesystem's journal or a limit
+    - If requests were in flight at the device during that time, look at the device or its host.
+    - If none were in flight, look at the filesystem's journal or at an I/O limit.
     """
     if case.evidence.rate_limit or case.configuration.stub_signs:  # a limit or a stub decides the latency
         return
@@ -72,22 +72,24 @@ def rate_changed(case: Case) -> Iterator[Conclusion]:
     """*a note*
 
     ## What it means
-    The rate of a long step changed permanently: "fell from 7 400/s to 28/s after 3.1 GiB". Typical causes are burst
-    credits, a fast (SLC) cache on the drive, or a log device that drains to a slow disk.
+    The rate of a long step changed and stayed there: "fell from 7 400/s to 28/s after 3.1 GiB". Typical causes are
+    burst credits, a fast (SLC) cache on the drive, or a log device that drains to a slow disk.
 
     ## How it was measured
-    The step's timeline of about 60 intervals is split where two medians fit it best. The split is a change if:
+    The step consists of 60 to 120 intervals. fstui splits them at the point where two medians, one before and one
+    after, fit the rates best. The rate changed if all of these are true:
 
-    - the step lasted at least 10 s, with five intervals before the change and ten after it
-    - the medians differ by more than a factor of 2, and the interquartile ranges do not overlap
-    - the two medians explain more than half of the variation around a single one
+    - The step lasted at least 10 s. At least five intervals are before the change, and ten after it.
+    - The medians differ by more than a factor of 2.
+    - The interquartile ranges (the middle halves of the rates) of the two parts do not overlap.
+    - The two medians leave at most half of the variation that a single median leaves.
 
     ## What it proves, and what it does not
-    Plan with the later rate: you will not keep the earlier one. Single stalls and a rate that goes up and down are not
-    reported. Slower changes need a longer run.
+    If the rate fell, plan with the later rate: the earlier one does not last. fstui does not report single stalls, or a
+    rate that goes up and down. To see slower changes, run for longer.
 
     ## What to do next
-    Run `sustained` for as long as your busiest hour: `--set seconds=3600`.
+    Run the scenario `sustained` for as long as your busiest period: `fstui run sustained DIR --set seconds=3600`.
     """
     if case.evidence.rate_limit:  # fstui paused for other processes, and that may explain the change
         return

@@ -17,19 +17,22 @@ def mounted_sync(case: Case) -> Iterator[Conclusion]:
     """*a note*
 
     ## What it means
-    The kernel syncs every write before it returns, as with O_DSYNC. A step without a sync is therefore durable too, and
-    a step with a sync syncs twice.
+    The kernel syncs every write before the write returns, as with O_DSYNC. fstui therefore judges a step without a sync
+    like a step with O_DSYNC. A step with a sync syncs twice.
 
     ## How it was measured
-    - the filesystem is mounted with `-o sync` (`/proc/self/mountinfo`)
-    - or the directory has `chattr +S`, which its files inherit (shown by `lsattr` for a file that the run creates)
+    fstui found one of these:
+
+    - The filesystem is mounted with `-o sync` (`/proc/self/mountinfo`).
+    - A file that fstui created in the directory has the attribute S (`lsattr`). New files inherit this attribute from a
+      directory with `chattr +S`.
 
     ## What it proves, and what it does not
-    These syncs are counted at the device like all others, but here a plain write sends the flush. If the disk
-    supports FUA, they may arrive as FUA writes, which are not counted.
+    The flushes are counted at the device as usual, but each write sends one, not only each sync. If the disk supports
+    FUA, the filesystem may send FUA writes instead. The kernel does not count these as flushes.
 
     ## What to do next
-    To see what each call does by itself, remount with `async`, or measure in a directory without the flag.
+    To measure each call by itself, remount with `async`, or measure in a directory without the attribute S.
     """
     target = case.evidence.target
     if not (target and case.steps.has_sync_mount):
@@ -51,20 +54,21 @@ def mounted_sync(case: Case) -> Iterator[Conclusion]:
 
 @rule(order=40)
 def odirect_alone(case: Case) -> Iterator[Conclusion]:
-    """*a note about one step*
+    """*a note*
 
     ## What it means
-    O_DIRECT bypasses the page cache but sends no flush. On any device with a volatile write cache, a power cut
-    can lose the data.
+    O_DIRECT bypasses the page cache, but sends no flush. If the device has a volatile write cache, a power cut can lose
+    what was written with O_DIRECT alone.
 
     ## How it was measured
-    Any step with O_DIRECT and without a sync.
+    At least one step wrote with O_DIRECT and did not sync.
 
     ## What it proves, and what it does not
-    This does not count against the disk: with its write cache on, O_DIRECT is expected to be fast.
+    This does not count against the disk. With its write cache on, a disk is expected to complete O_DIRECT writes
+    quickly.
 
     ## What to do next
-    To make the writes durable, add O_DSYNC, or call fdatasync after the write.
+    To make the writes durable, also open the file with O_DSYNC, or call fdatasync after each write.
     """
     direct = [write_step.step for write_step in case.steps.write_steps if write_step.is_unsynced_direct]
     steps = [step for step in direct if step.ops and not case.flushes.synced_by_flag(step)]

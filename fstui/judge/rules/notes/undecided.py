@@ -1,14 +1,16 @@
 """*a note*
 
 ## What it means
-No rule could judge the storage: the evidence is absent or contradictory. The verdict is cannot-tell.
+No rule could judge the storage, because the evidence is absent or contradictory. The verdict is cannot-tell.
 
 ## How it was measured
-The steps ran and their syncs returned, but no flush could be counted, or none was needed, and no device, provider or
-protocol states what it does with an acknowledged write.
+In most cases, the steps ran and their syncs returned, and both of these are true:
+
+- fstui could count no flush, or expected none.
+- No device, provider or protocol states what it does with an acknowledged write.
 
 ## What it proves, and what it does not
-The note says what is known and the one thing that is missing. The storage may be as durable as any other.
+The note says what is known, and names the one fact that is missing. The storage may be as durable as any other.
 
 ## What to do next
 The note names the machine and the command that can supply the missing fact. Until then, do not rely on this storage

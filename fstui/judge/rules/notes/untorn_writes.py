@@ -4,21 +4,22 @@
 The kernel reports that a write of up to this size is untorn: after a power cut, all of it is there, or none of it.
 
 ## How it was measured
-The size was only read: `queue/atomic_write_unit_max_bytes` of each device, and `STATX_WRITE_ATOMIC` (Linux 6.11) of a
-file in the directory of the run. The smallest of them counts.
+fstui only read the size: `queue/atomic_write_unit_max_bytes` of each device, and `STATX_WRITE_ATOMIC` (Linux 6.11) of a
+file in the directory of the run. The smallest of these sizes counts.
 
 ## What it proves, and what it does not
-It is reported, not proven. It holds only for writes with `RWF_ATOMIC` (pwritev2), with O_DIRECT and aligned to their
-size. An ordinary write of the same size may still be torn.
+The size is reported, not proven. It applies only to writes with `RWF_ATOMIC` (pwritev2) and O_DIRECT that are aligned
+to their size. An ordinary write of the same size may still be torn.
 
 ## What to do next
 Leave InnoDB's doublewrite buffer and PostgreSQL's `full_page_writes` on, unless the database itself is documented to
-use `RWF_ATOMIC` on this filesystem, or a power-cut test with its own page size showed no torn page.
+use `RWF_ATOMIC` on this filesystem.
 
 ## Details
-- InnoDB's pages are 16 KiB, PostgreSQL's 8 KiB. A unit below that cannot protect them.
-- PostgreSQL's manual allows `full_page_writes = off` if the filesystem, such as ZFS, prevents partial page writes.
-  PostgreSQL writes through the page cache, which does not use `RWF_ATOMIC`.
+- InnoDB's pages are 16 KiB, PostgreSQL's 8 KiB. If the untorn size is smaller than the page, it cannot protect the
+  page.
+- PostgreSQL writes through the page cache and does not use `RWF_ATOMIC`. Its manual allows `full_page_writes = off` if
+  the filesystem itself prevents partial page writes, as ZFS does.
 """
 
 from __future__ import annotations

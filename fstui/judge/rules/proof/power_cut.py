@@ -1,31 +1,31 @@
-"""*lost, high confidence; kept, medium confidence (high after 5 cuts; in a virtual machine one level lower);
-plausible, low confidence, after a reset or a killed virtual machine; cannot-tell without evidence of a cut*
+"""* lost, high confidence: an acknowledged record is missing after the cut
+* kept, medium confidence: all records survived (high confidence after 5 cuts; in a virtual machine, one level lower)
+* plausible, low confidence: after a reset or the stop of a virtual machine
+* cannot-tell, high confidence: without evidence of a cut
 
 ## What it means
-After a power cut, fstui looked for the records that had been acknowledged.
-
-- *lost*: a record whose sync had returned is missing after the power cut, or its filesystem cannot be mounted.
-- *kept*: every acknowledged record survived all power cuts so far.
-- *plausible*: every acknowledged record survived a reset or the end of a virtual machine (`--cut`).
+After a power cut, fstui looked for the records that had been acknowledged before the cut.
 
 ## How it was measured
 `fstui powercut write` writes numbered records and prints a line after each sync. `fstui powercut witness` stores these
 lines on another machine. After the reboot, `fstui powercut verify` reads the records back. A record is lost if it is
-missing, damaged, unreadable, or replaced by an older one.
+missing, damaged, unreadable, or replaced by an older one, or if its filesystem cannot be mounted.
 
 ## What it proves, and what it does not
-One lost record proves that the storage is not durable. Kept records are evidence, not proof, and only for these cuts
-and settings: a volatile cache may have been empty. A reset or kernel panic does not cut the disk's power.
+One lost record proves that the storage is not durable. Kept records are evidence, not proof, because a volatile cache
+may have been empty. They count only for this storage and these settings. A reset or a kernel panic does not cut the
+disk's power, and so does not test its cache.
 
 ## What to do next
-- lost: find the layer that drops flushes (`fsync-rate`), change it, cut again
-- kept: cut again, at the wall plug and under load. After 5 cuts without a loss, up to 46 % of cuts may
-  lose data; after 100 cuts, 3 % (95 % confidence)
+- lost: find the layer that drops flushes (`fsync-rate`), change it, and cut the power again
+- kept: cut the power again, at the wall plug and under load. After 5 cuts without a loss, up to 46 % of cuts may still
+  lose data; after 100 cuts, up to 3 % (at 95 % confidence).
 
 ## Details
-- A database server is started with a copy of its data. If it fails, but starts with an empty data directory, its
-  records count as lost.
-- A record in flight may be damaged. POSIX lets a new file disappear if its directory was not synced. Neither is a loss.
+- A database server is started on a copy of its data. If that fails, but the same server starts with an empty data
+  directory, its records count as lost.
+- Not a loss: damage to a record that was being written at the cut, or a new file that disappears because its directory
+  was not synced (POSIX allows that).
 """
 
 from __future__ import annotations

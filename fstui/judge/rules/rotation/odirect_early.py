@@ -13,22 +13,24 @@ from fstui.model.quantities import rate
 
 @rule(order=20)
 def odirect_no_cache(case: Case) -> Iterator[Conclusion]:
-    """*suspicious: high confidence if you declared the disk and the rate is above 5 times its limit, otherwise medium*
+    """* suspicious, high confidence: you declared the medium, and the rate is above 5 times the limit
+    * suspicious, medium confidence: otherwise
 
     ## What it means
     The disk reports no volatile write cache, and yet O_DIRECT writes were acknowledged faster than its platter can
-    write them. A layer below acknowledges early.
+    write them. The drive, or another layer below the kernel, acknowledges them early.
 
     ## How it was measured
-    As for `odirect-before-platter`, on a device without a write cache, as read from the drive or declared by you.
+    The rate is compared with the platter in the same way as for `odirect-before-platter`. The drive or the kernel
+    reports that the disk has no write cache, or you declared it.
 
     ## What it proves, and what it does not
-    Either the cache is not off, or a host acknowledges the writes in the disk's place. If you declared the medium, the
-    finding is as good as your declaration.
+    Either the drive's cache is on, or the host of a virtual disk acknowledges the writes early. If you declared the
+    medium, the finding is only as reliable as your declaration.
 
     ## What to do next
-    Make sure that the drive's cache is off (`hdparm -W`, `smartctl -g wcache`). VirtualBox: IgnoreFlush=0. QEMU: not
-    `cache=unsafe`. To be certain, run a power-cut test.
+    Make sure that the drive's cache is off (`hdparm -W`, `smartctl -g wcache`). In VirtualBox, set IgnoreFlush to 0. In
+    QEMU, do not use `cache=unsafe`. For stronger evidence, run a power-cut test.
     """
     paces = [pace for pace in case.rotation.too_fast_direct_paces if pace.platters.has_no_cache]
     if paces:
@@ -56,25 +58,28 @@ def odirect_no_cache(case: Case) -> Iterator[Conclusion]:
 
 @rule(order=30)
 def odirect_before_platter(case: Case) -> Iterator[Conclusion]:
-    """*not-durable for these steps only: not part of the verdict, so results list it as a note*
+    """*a note: these steps were not durable; the verdict of the run does not change*
 
     ## What it means
     O_DIRECT writes without any sync were acknowledged faster than the platter can have written them: they were in a
-    cache. A drive with its cache on is expected to behave like this. O_DIRECT therefore does not make writes durable.
+    cache. A drive with its cache on is expected to behave like this. O_DIRECT alone therefore does not make writes
+    durable.
 
     ## How it was measured
-    The rate of a step with O_DIRECT, no sync and one writer is compared with the platter:
+    The rate of a step with O_DIRECT, no sync and one writer is compared with what the platter can do:
 
-    - the limit is one write per revolution for the same block, and two for random offsets
-    - a rate above 1.5 times the limit is too fast
+    - The limit is one write per revolution if the step rewrites one block, and two if it writes at random offsets.
+    - A rate above 1.5 times the limit is too fast.
 
-    Steps whose bytes never reached the device are left out.
+    A step is left out if its bytes did not reach the device, because a layer above the disk then kept them.
 
     ## What it proves, and what it does not
-    This step's writes were not on the platter when they were acknowledged. The finding does not cover synced writes.
+    Most writes of these steps were not yet on the platter when they were acknowledged. The finding says nothing about
+    synced writes.
 
     ## What to do next
-    Add O_DSYNC, or fdatasync after the write. Switch the drive's write cache off and compare.
+    Also open the file with O_DSYNC, or call fdatasync after each write. Or switch the drive's write cache off, run
+    again and compare the rates.
     """
     paces = [pace for pace in case.rotation.too_fast_direct_paces if not case.flushes.synced_by_flag(pace.step)]
     if paces:

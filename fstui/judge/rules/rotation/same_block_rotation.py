@@ -1,31 +1,32 @@
-"""*consistent up to 1.5 times the limit, suspicious beyond*
+"""* consistent, medium or low confidence: up to 1.5 times the limit
+* suspicious, medium confidence: above that (high confidence above 5 times, if you declared the disk and all flushes
+  arrived)
 
 ## What it means
-A block of a rotating disk passes the head once per revolution, which limits durable rewrites of one block. 5400 rpm
-allows 90 per second, 7200 rpm 120, 10 000 rpm 167, 15 000 rpm 250. A faster disk has a cache that survives a power
-cut, or it acknowledges writes before they are durable.
+A rotating disk can durably rewrite a block only once per revolution, when the block passes the head. The limit is 90
+rewrites per second at 5400 rpm, 120 at 7200 rpm, 167 at 10 000 rpm and 250 at 15 000 rpm. If a disk is faster, its
+cache survives power cuts, or it acknowledges writes before they are durable.
 
 ## How it was measured
-One writer overwrites and syncs one block repeatedly. If a step writes at other offsets and syncs each write, its limit
-is one write per half revolution. The drive reports its rotational speed (SCSI VPD page B1, ATA), or you declare it. If
-a hard disk reports none, 15 000 rpm is assumed.
+One writer overwrites and syncs one block repeatedly. For other offsets, the limit is two writes per revolution. The
+drive reports its speed (SCSI VPD page B1, ATA), or you declare it. If a hard disk reports none, 15 000 rpm is assumed.
 
 ## What it proves, and what it does not
-- Up to 1.5 times the limit: consistent. Confidence is medium if all of this is true, else low: the rate is at most 1.1
-  times the limit; the speed is known; no I/O limit applied and no other process wrote; and outside a guest, each disk
-  executes flushes or loses nothing in a power cut.
-- Above 1.5 times: suspicious, because some layer acknowledges too early. A non-volatile cache looks the same.
-  Confidence is high above 5 times, if all flushes arrived and you declared the disk; else medium.
+Confidence in a consistent rate is medium if all of these are true, else low:
+
+- The rate is at most 1.1 times the limit, and the rotational speed is known.
+- No I/O limit applied, and no other process wrote.
+- Each disk executes flushes or loses nothing in a power cut, and fstui does not run in a virtual machine.
 
 ## What to do next
-Switch the drive's write cache off (VirtualBox: set IgnoreFlush to 0) and repeat. To be certain, run a power-cut test.
+Switch the drive's write cache off (VirtualBox: set IgnoreFlush to 0) and repeat. For stronger evidence, run a power-cut
+test.
 
 ## Details
-- `rotational=1` is not enough: virtual disks, memory cards and arrays report it.
-- Not compared: copy-on-write filesystems, caches, RAID controllers, a SAN, an unknown adapter, and several writers,
-  which may share a revolution (group commit).
-- Some disks append writes to a log, or keep them in flash: the limit is then one write per 473 µs (log) or 200 µs
-  (flash). An unknown model gets the limit of a log, unless you declared its medium.
+- Not compared: copy-on-write filesystems, caches, RAID controllers, a SAN, an unknown adapter, disks that report only
+  `rotational=1`, and several writers, which may share a revolution (group commit).
+- Some disks write to a log or to flash first: at most one write per 473 µs (log) or 200 µs (flash). A model that fstui
+  does not know gets the limit of a log, unless you declare its medium.
 """
 
 from __future__ import annotations
