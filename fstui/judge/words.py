@@ -15,7 +15,7 @@ from fstui.storage.layers.devices import platforms
 from fstui.storage.layers.devices.caches import is_behind_raid_controller, is_optane
 from fstui.storage.layers.flushes import Range
 
-CUT_THE_POWER = "To be certain, run a power-cut test: 'fstui powercut --help' describes it."
+CUT_THE_POWER = "For stronger evidence, run a power-cut test: 'fstui powercut --help' describes it."
 CHECK_CONTROLLER = (
     "Check that the controller's battery or capacitor is charged. Without it, the cache must write through.",
     "Check that the write caches of the drives behind the controller are off.",

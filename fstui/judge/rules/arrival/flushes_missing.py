@@ -79,7 +79,8 @@ def flushes_missing(case: Case) -> Iterator[Conclusion]:
         next=(
             *_remedies(filesystem),
             case.flushes.advice(worst.level),
-            "Repeat on another filesystem of the same disk. If flushes are missing there too, look at its driver.",
+            "Repeat on another filesystem of the same disk. If flushes are missing there too, look at what both runs "
+            "share: the container, a library, and the layers above the disk's driver.",
         ),
     )
 

@@ -51,14 +51,14 @@ def _this_process(case: Case, signs: Sequence[str]) -> Conclusion:
     sign = case.flushes.shortage or signs[0]  # there is no shortage if only some syncs are faked
     return Conclusion(
         title="syncs of this process are stubbed out",
-        sentence="A library or a filter intercepts this process's syncs, which never reach the kernel "
+        sentence="A library or a filter intercepts this process's syncs, so they make nothing durable "
         f"({sign}). The disk was not judged.",
         verdict="not-durable",
         scope="process",
         evidence=signs,
         next=(
             "Run fstui without it: unset LD_PRELOAD, empty /etc/ld.so.preload, or run it outside this container if "
-            "'grep Seccomp /proc/self/status' says 2.",
+            "'grep Seccomp /proc/self/status' prints 2.",
             "Check whether the database runs with it: 'grep eatmydata /proc/PID/maps', 'grep Seccomp "
             "/proc/PID/status'.",
         ),

@@ -69,7 +69,7 @@ def _lost_despite_settings(cuts: Sequence[CutStep]) -> Conclusion:
         title=f"{lost_share} commits lost on a durable primary",
         sentence=f"{figures.title} is set to durable commits ({', '.join(figures.primary_settings)}), and {lost_share} "
         f"acknowledged commits were missing after {worst.step.name}. The filesystem keeps everything that was synced, "
-        "so a layer above it stubs the server's syncs.",
+        "so a library or a layer above it drops the server's syncs.",
         verdict="not-durable",
         confidence="medium",
         scope="process",

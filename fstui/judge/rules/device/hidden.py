@@ -195,7 +195,7 @@ def usb_bridge(case: Case) -> Iterator[Conclusion]:
                 line for node in bridged for line in (words.write_cache(node), *words.readings(node, "usb_bridge"))
             ),
             next=(
-                "Ask the drive itself: 'hdparm -W DEVICE', or through the bridge 'smartctl -d sat -g wcache DEVICE'.",
+                "Query the drive itself: 'hdparm -W DEVICE', or through the bridge 'smartctl -d sat -g wcache DEVICE'.",
                 "Connect the drive without the bridge and run again.",
                 words.UNTIL_THEN,
             ),

@@ -4,7 +4,7 @@
 * cannot-tell, high confidence: without evidence of a cut
 
 ## What it means
-After a power cut, fstui looked for the records that had been acknowledged before the cut.
+After a power cut, fstui looked for the records acknowledged before the cut.
 
 ## How it was measured
 `fstui powercut write` writes numbered records and prints a line after each sync. `fstui powercut witness` stores these
@@ -170,7 +170,10 @@ def _no_proof(step: Step, figures: PowerCutFigures) -> Conclusion:
     intro = f"{count(figures.present)} of {count(figures.checked)} records are there, but "
     if figures.ended is not None:
         title += " while it wrote"
-        sentence = f"{intro}the writer had stopped before the cut ({figures.ended}), so all had time to reach the disk."
+        sentence = (
+            f"{intro}the writer had stopped before the cut ({figures.ended}), so all records had time to reach the "
+            "disk."
+        )
     elif figures.has_cut_evidence:
         title, sentence = "no records to check", "No acknowledged record was expected, so nothing is proven."
     else:
