@@ -57,9 +57,9 @@ def _this_process(case: Case, signs: Sequence[str]) -> Conclusion:
         scope="process",
         evidence=signs,
         next=(
-            "Run fstui without it: unset LD_PRELOAD, empty /etc/ld.so.preload, or run it outside this container if "
-            "'grep Seccomp /proc/self/status' prints 2.",
-            "Check whether the database runs with it: 'grep eatmydata /proc/PID/maps', 'grep Seccomp "
+            "Run fstui without the library: unset LD_PRELOAD, empty /etc/ld.so.preload. If 'grep Seccomp "
+            "/proc/self/status' prints 2, run fstui outside this container.",
+            "Check whether the syncs of the database are also stubbed: 'grep eatmydata /proc/PID/maps', 'grep Seccomp "
             "/proc/PID/status'.",
         ),
     )

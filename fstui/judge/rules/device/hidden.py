@@ -49,7 +49,9 @@ def remote_filesystem(case: Case) -> Iterator[Conclusion]:
     server, counts = remote.served_by(filesystem), tuple(_commit_counts(case, filesystem))
     service = platforms.service(filesystem.kind, next(node.name for node in case.stack.children(filesystem)))
     documented = service.documented_durability if service and _may_be_durable(case) else None
-    explanation = f"A sync is handled by {server}. This host cannot see whether the data is written when it returns."
+    explanation = (
+        f"A sync is handled by {server}. This host cannot see whether the data is stored when the sync returns."
+    )
     if documented:
         explanation = f"{documented}. This host cannot check that."
     yield Conclusion(

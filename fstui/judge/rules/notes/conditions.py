@@ -132,7 +132,7 @@ def _what_flushes_show(case: Case) -> str:
     if any(account.trace_is_complete for account in accounts):
         return "The kernel's trace distinguishes their flushes from fstui's."
     if any(account.counters_are_complete for account in accounts):
-        return "Only steps and layers that got barely more flushes and bytes than fstui sent count."
+        return "fstui uses only the steps and layers where at most 5 % more flushes and bytes arrived than it sent."
     return "Too few flushes still prove a fault; enough flushes prove nothing."
 
 
@@ -174,9 +174,9 @@ def stack_state(case: Case) -> Iterator[Conclusion]:
         yield Conclusion(
             title=texts[0],
             sentence=f"The stack is degraded or faulty ({words.join_words(texts)}). What is measured in this state "
-            "does not show how the stack behaves when healthy.",
+            "does not show how the stack behaves when it is healthy.",
             evidence=(words.reading(node, state) for node, state in faults),
-            next=("Look at the kernel's log ('dmesg'), repair this first, then run again.",),
+            next=("Look at the kernel's log ('dmesg'), repair the stack, then run again.",),
         )
 
 

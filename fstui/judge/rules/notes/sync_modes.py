@@ -76,10 +76,10 @@ def odirect_alone(case: Case) -> Iterator[Conclusion]:
         rates = words.join_words(f"{rate(step.rate_per_s)}/s" for step in steps)
         yield Conclusion(
             title="O_DIRECT alone is not durable",
-            sentence=f"O_DIRECT without a sync ({rates}) sends no flush: with a volatile write cache, it is not "
-            "durable.",
+            sentence=f"O_DIRECT without a sync ({rates}) sends no flush. If the disk has a volatile write cache, these "
+            "writes are not durable.",
             scope="step",
             steps=steps,
             evidence=(f"{step.name}: {count(step.ops)} writes without a sync" for step in steps),
-            next=("To make the writes durable, add O_DSYNC, or call fdatasync after the write.",),
+            next=("To make the writes durable, also open the file with O_DSYNC, or call fdatasync after each write.",),
         )
