@@ -18,7 +18,7 @@ def test_links_name_the_command_that_shows_them() -> None:
 
 
 def test_list_of_rules_does_not_break_numbers() -> None:
-    assert "10\xa0000 rpm" in explanation.overview(80)
+    assert "10\xa0000 syncs" in explanation.overview(80)
 
 
 def test_no_command_of_a_long_table_is_broken() -> None:

@@ -132,7 +132,7 @@ def _what_flushes_show(case: Case) -> str:
     if any(account.trace_is_complete for account in accounts):
         return "The kernel's trace distinguishes their flushes from fstui's."
     if any(account.counters_are_complete for account in accounts):
-        return "fstui uses only the steps and layers where at most 5 % more flushes and bytes arrived than it sent."
+        return "Only steps and layers with a surplus of at most 5 % count."
     return "Too few flushes still prove a fault; enough flushes prove nothing."
 
 

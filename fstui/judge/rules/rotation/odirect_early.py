@@ -18,7 +18,7 @@ def odirect_no_cache(case: Case) -> Iterator[Conclusion]:
 
     ## What it means
     The disk reports no volatile write cache, and yet O_DIRECT writes were acknowledged faster than its platter can
-    write them. The drive, or another layer below the kernel, acknowledges them early.
+    write them. A layer below the kernel, such as the drive, acknowledges them early.
 
     ## How it was measured
     The rate is compared with the platter in the same way as for `odirect-before-platter`. The drive or the kernel
@@ -38,8 +38,8 @@ def odirect_no_cache(case: Case) -> Iterator[Conclusion]:
         claim = "was declared to have" if worst.platters.declared else "reports"
         yield Conclusion(
             title=f"O_DIRECT {rate(worst.step.rate_per_s)}/s on a disk with no cache",
-            sentence=f"{worst.direct_clause}, although the disk {claim} no write cache. The "
-            "drive, or another layer below the kernel, acknowledges them early.",
+            sentence=f"{worst.direct_clause}, although the disk {claim} no write cache. A layer "
+            "below the kernel acknowledges early.",
             verdict="suspicious",
             confidence="high" if worst.ratio_to_limit > FAR_TOO_FAST and worst.platters.declared else "medium",
             steps=[pace.step for pace in paces],

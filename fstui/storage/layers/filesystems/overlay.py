@@ -1,4 +1,4 @@
-"""overlay: writes go to ``upperdir``, a directory of another filesystem; ``volatile`` drops every sync.
+"""overlay: writes go to ``upperdir``, a directory of another filesystem; ``volatile`` drops fsync, fdatasync and syncfs.
 
 The stack continues at the upper directory, unless its path now leads to another directory. fstui compares timestamps:
 the root of an overlay has those of its upper directory, even the creation time (fs/overlayfs/inode.c: ovl_getattr).
@@ -125,7 +125,7 @@ class Overlay(LayerKind, frozen=True, kw_only=True):
 
     def sync_of(self, node: Node) -> tuple[SyncPath, str]:
         if option := node.value("volatile"):
-            return "stops", f"{option}: every sync is skipped"
+            return "stops", f"{option}: fsync, fdatasync and syncfs are skipped"
         if node.reading("upperdir") is None:
             return "unknown", "no upper directory"
         return "passes", "synced in the upper directory"

@@ -42,7 +42,7 @@ def test_other_writers_are_counted_and_named() -> None:
 
 
 @pytest.mark.parametrize(("others_per_s", "meaning"), [
-    (3, "Only steps and layers that got barely more flushes and bytes than fstui sent count."),
+    (3, "Only steps and layers with a surplus of at most 5 % count."),
     (300, "Too few flushes still prove a fault; enough flushes prove nothing."),
 ])  # fmt: skip
 def test_enough_flushes_are_evidence_if_others_send_few(others_per_s: int, meaning: str) -> None:
