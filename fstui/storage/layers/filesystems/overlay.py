@@ -1,4 +1,4 @@
-"""overlay: writes go to ``upperdir``, a directory of another filesystem; ``volatile`` drops fsync, fdatasync and syncfs.
+"""overlay: writes go to ``upperdir``, a directory of another filesystem; ``volatile`` drops most syncs.
 
 The stack continues at the upper directory, unless its path now leads to another directory. fstui compares timestamps:
 the root of an overlay has those of its upper directory, even the creation time (fs/overlayfs/inode.c: ovl_getattr).
