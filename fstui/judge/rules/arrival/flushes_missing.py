@@ -2,7 +2,7 @@
 
 ## What it means
 Fewer flushes arrived than the filesystem is expected to send, although barriers and the device's write cache are on. A
-layer above the device drops flushes, at least some of the time.
+layer above the driver drops flushes, at least some of the time. The kernel counts every flush that a driver completes.
 
 ## How it was measured
 fstui counted the flushes of each step with at least 20 syncs per writer. `fstui explain flushes-arrive` shows how many
@@ -20,8 +20,8 @@ layer that dropped flushes.
 Other processes only add flushes, so it is certain that flushes are missing. Without root, fstui does not know which
 layer drops them. Possible causes:
 
-- a seccomp filter that fakes the sync calls
-- a driver, or a layer between the filesystem and the disk
+- a library or a seccomp filter that fakes the sync calls
+- a layer between the filesystem and the disk's driver
 - ext4 without a journal on Linux 6.1, which sends no flush for fdatasync and O_DSYNC
 - ext4 with an external journal: an fsync that commits the journal flushes only the journal device (on Linux 6.12, two
   power cuts lost 477 of 477 records)
