@@ -2,16 +2,17 @@
 
 ## What it means
 The device, its controller or its provider states that acknowledged data survives a power cut, and nothing contradicts
-that. Flushes cannot confirm it: the kernel sends none, or a protected cache need not be flushed.
+that. Flush counts cannot confirm that: the kernel sends no flush, or a protected cache needs none.
 
 ## How it was measured
 fstui counted the bytes that reached the devices. For each device that a sync waits for, one of these applies:
 
 - The drive reports that it has no volatile write cache (SCSI mode page 8, `hdparm -W`, NVMe's `vwc`), or its model has
   power-loss protection.
-- The model or the driver shows that the device is a volume of a RAID controller or of a storage array.
-- The device is a Ceph RBD or an instance store, or its provider or hypervisor documents what happens to a write. The
-  disk's model and the host's name in DMI must agree.
+- The model or the driver shows a volume of a RAID controller or storage array.
+- The provider or hypervisor documents what happens to a write, or the device is an instance store. The disk's model and
+  the host's name in DMI must agree.
+- The device is a Ceph RBD.
 
 ## What it proves, and what it does not
 The storage is durable if the statement is true. No measurement here can confirm it, and anyone who runs a hypervisor

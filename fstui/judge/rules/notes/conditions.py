@@ -80,11 +80,11 @@ def other_writers(case: Case) -> Iterator[Conclusion]:
 
     ## What it proves, and what it does not
     Other processes only add flushes. If too few flushes arrived, some were dropped, whatever other processes did. If
-    enough arrived, they may not be fstui's own. They prove something only in two cases:
+    enough arrived, some may belong to other processes. Enough flushes prove something only in two cases:
 
     - The kernel's trace shows which process sent each flush.
-    - At most 5 % more flushes and bytes arrived than fstui sent. While fstui was idle, their flush rate was at most 5 %
-      of fstui's sync rate.
+    - At most 5 % more flushes and bytes arrived than fstui sent. And while fstui was idle, other processes flushed at
+      no more than 5 % of fstui's sync rate.
 
     ## What to do next
     Stop the other processes, or measure on a separate disk.

@@ -28,8 +28,8 @@ def mounted_sync(case: Case) -> Iterator[Conclusion]:
       directory with `chattr +S`.
 
     ## What it proves, and what it does not
-    The flushes are counted at the device as usual, but each write sends one, not only each sync. If the disk supports
-    FUA, the filesystem may send FUA writes instead. The kernel does not count these as flushes.
+    Here each write sends a flush, not only each sync. The kernel counts these flushes at the device as usual. If the
+    disk supports FUA, the filesystem may send FUA writes instead, which the kernel does not count as flushes.
 
     ## What to do next
     To measure each call by itself, remount with `async`, or measure in a directory without the attribute S.

@@ -17,7 +17,7 @@ may have been empty. They count only for this storage and these settings. A rese
 disk's power, and so does not test its cache.
 
 ## What to do next
-- lost: find the layer that drops flushes (`fsync-rate`), change it, and cut the power again
+- lost: find the layer that drops flushes (run `fsync-rate`), change it, and cut the power again
 - kept: cut the power again, at the wall plug and under load. After 5 cuts without a loss, up to 46 % of cuts may still
   lose data; after 100 cuts, up to 3 % (at 95 % confidence).
 

@@ -71,7 +71,7 @@ def odirect_before_platter(case: Case) -> Iterator[Conclusion]:
     - The limit is one write per revolution if the step rewrites one block, and two if it writes at random offsets.
     - A rate above 1.5 times the limit is too fast.
 
-    A step is left out if its bytes did not reach the device, because a layer above the disk then kept them.
+    A step is left out if its bytes did not reach the device: a layer above the disk then buffered them.
 
     ## What it proves, and what it does not
     Most writes of these steps were not yet on the platter when they were acknowledged. The finding says nothing about
