@@ -242,7 +242,7 @@ async def test_the_speed_is_below_the_verdict() -> None:
         await pilot.pause()
         await pilot.pause()
         assert isinstance(pilot.app.screen, PageScreen)
-        assert any("How long synced writes took" in line for line in screen_lines(pilot.app))
+        assert any("compared the rates of synced writes" in line for line in screen_lines(pilot.app))
 
 
 async def test_a_finding_about_one_step_has_no_verdict_colour() -> None:
