@@ -12,7 +12,7 @@ from fstui.model.counters import DeviceCounters, Idle
 from fstui.model.errors import Refused
 from fstui.model.events import Event, FindingsChanged, IdleMeasured, StepPreparing, StepProgressed, StepStarted
 from fstui.model.host import OtherWriter
-from fstui.model.judgement import Judgement, Speed
+from fstui.model.judgement import Finding, Judgement, Speed
 from fstui.model.steps import PendingOperation
 from fstui.tui.progress import Progress
 from fstui.tui.screens.result import ResultScreen
@@ -52,13 +52,25 @@ async def test_no_findings_differ_from_not_judged_yet() -> None:
         assert screen_lines(pilot.app)[1] == " nothing found so far"
 
 
+@pytest.mark.parametrize("width", [80, 120])
+async def test_the_verdict_so_far_shows_its_confidence(width: int) -> None:
+    title = "1.00 flushes per sync at sda"
+    found = Finding(rule="flushes-arrive", scope="storage", verdict="consistent", confidence="low", title=title)
+    judged = Judgement(verdict="consistent", confidence="low", sentence="", findings=(found,))
+    async with PreparedApp().run_test(size=(width, 24)) as pilot:
+        await watch(pilot, [*screens.events(until=5), FindingsChanged(judgement=judged)])
+        drawn = screen_lines(pilot.app)[1]
+        assert drawn.startswith(" ✓ CONSISTENT with durable storage  low confidence so far")
+        assert (title in drawn) == (width == 120), "the row of steps shows the flushes too"
+
+
 async def test_other_writers_are_named() -> None:
     writers = tuple(OtherWriter(pid=pid, name="mysqld", written_bytes=4096) for pid in (700, 701))
     idle = IdleMeasured(idle=msgspec.structs.replace(screens.IDLE, writers=writers))
     events = [idle if isinstance(event, IdleMeasured) else event for event in screens.events(until=5)]
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
         await watch(pilot, events)
-        named = "   writers before the run: mysqld (2 of them); sda 12 writes/s, 3 flushes/s"
+        named = "   others before the run: sda 12 writes/s, 3 flushes/s, by mysqld (2 of them)"
         assert screen_lines(pilot.app)[-2] == named
 
 
@@ -68,7 +80,7 @@ async def test_a_quiet_device_has_no_line_of_other_writers() -> None:
     events = [idle if isinstance(event, IdleMeasured) else event for event in screens.events(until=5)]
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
         await watch(pilot, events)
-        assert not any("writers before" in line for line in screen_lines(pilot.app))
+        assert not any("before the run" in line for line in screen_lines(pilot.app))
 
 
 async def test_counts_of_all_processes_are_no_part_of_fstui() -> None:
@@ -171,7 +183,7 @@ async def test_counts_are_next_to_the_steps_if_there_is_room(width: int, beside:
         lines = screen_lines(pilot.app)
         (ends,) = [line for line in lines if " LAYER " in line]
         assert (" STEP " in ends) == beside
-        assert sum("SUSPICIOUS after " in line for line in lines) == 1
+        assert sum("SUSPICIOUS  " in line for line in lines) == 1
 
 
 async def test_a_huge_screen_shows_the_path_and_the_rate_over_time() -> None:

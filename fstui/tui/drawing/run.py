@@ -9,20 +9,22 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from fstui.model.judgement import TOO_SLOW
-from fstui.model.quantities import clock, count, counted, duration_ns, percent, rate, ratio, seconds, size
+from fstui.model.quantities import clock, count, duration_ns, percent, rate, ratio, seconds, size
 from fstui.model.settings import Settings
 from fstui.model.steps import Latency, Snapshot, Step
 from fstui.model.storage import Node, Target
 from fstui.report import figures
-from fstui.report.findings import leading_finding
+from fstui.report.findings import FREE_OF_DEFECTS, leading_finding
 from fstui.report.findings import title as finding_title
 from fstui.report.text import NONE, origin, verdict_label
 from fstui.tui.drawing import charts, io_path, latency
 from fstui.tui.drawing.cells import (
     Column,
     StyledText,
+    drawn_width,
     fit,
     fit_columns,
+    fit_list,
     fit_middle,
     fit_right,
     heading,
@@ -193,10 +195,14 @@ def finding(progress: Progress, width: int) -> list[Text]:
         lines = [line((" nothing found so far", FAINT))]
     else:
         glyph, verdict = verdict_style(worst.verdict)
-        evidence = f"after {counted(len(progress.finished_steps), 'step')}" if progress.finished_steps else "so far"
-        badge = f" {glyph} {verdict_label(worst.verdict)} {evidence} "
-        lines = paragraph(finding_title(worst), finding_width, f"{badge} ")
-        lines[0].stylize(f"reverse {verdict}", 0, cell_len(badge))
+        badge = f" {glyph} {verdict_label(worst.verdict)} "
+        confidence = f" {progress.judgement.confidence} confidence so far"
+        title = finding_title(worst)
+        lines = [line((badge, f"reverse {verdict}"), fit(confidence, finding_width - cell_len(badge)).rstrip())]
+        if lines[0].cell_len + drawn_width(title) + 4 <= finding_width:
+            lines[0].append_text(line(f"   {title}"))
+        elif worst.verdict not in FREE_OF_DEFECTS:  # else the map needs the line more
+            lines += paragraph(title, width)
     lines[0].pad_right(finding_width - lines[0].cell_len - 1)
     return [lines[0].append(speed, style), *lines[1:]]
 
@@ -214,8 +220,9 @@ def _other_writers(progress: Progress, width: int) -> list[Text]:
             activity.append(f"{device.device} {', '.join(rates)}")
     if not activity:
         return []
-    parts = filter(None, [figures.program_names(idle.writers), *activity])
-    return paragraph(f"writers before the run: {'; '.join(parts)}", width, style=FAINT)
+    parts = [*activity, *([f"by {names}"] if (names := figures.program_names(idle.writers)) else [])]
+    text = f"   others before the run: {', '.join(parts)}"
+    return [line((fit_list(text, width - 1), FAINT))]
 
 
 def other_activity(stats: dict[str, IoStats], target: Target) -> StyledText:
