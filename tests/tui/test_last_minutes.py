@@ -133,9 +133,20 @@ def test_charts_of_devices_fit(width: int, height: int) -> None:
     assert "⣿" in text
 
 
+def test_only_charts_have_a_time_axis() -> None:
+    quiet = [read(at, 0, reads=0, flushes=0, busy_ms=0) for at in range(0, 81, 2)]
+    lines = [text.plain for text in charts(activity_of(*quiet), 200, 20)]
+    names = [line for line in lines if "s/s" in line or "busy" in line]
+    assert len(names) == 1, "a single chart in a second row is left out"
+    assert lines[-1].count("≤ 4 s ago") == 3
+    flushing = [read(at, at, reads=0, flushes=0, busy_ms=0) for at in range(0, 81, 2)]
+    lines = [text.plain for text in charts(activity_of(*flushing), 200, 20)]
+    assert lines[-1].count("≤ 4 s ago") == 2 == lines[-2].count("0 ┤")
+
+
 def test_charts_need_room_and_samples() -> None:
-    assert charts(activity_of(read(0, 0), read(2, 9)), 80, 4) == ()
-    assert charts(activity_of(read(0, 0)), 80, 20) == ()
+    assert not charts(activity_of(read(0, 0), read(2, 9)), 80, 4)
+    assert not charts(activity_of(read(0, 0)), 80, 20)
 
 
 @pytest.mark.parametrize(("seconds", "span"), [(3, 2), (9, 8), (39, 36), (86, 84), (700, 84)])

@@ -30,6 +30,8 @@ _SEPARATOR, _MIN_PATH_WIDTH = " · ", 12
 _MAX_HEADLINE_WIDTH = 120
 _INSET, _LABEL_WIDTH = 3, 9
 """Blank cells before a line, so that it starts below the title of its frame; cells for the label of evidence."""
+_NARROW_WIDTH = 80
+"""Up to this width, evidence follows its label if it would need several lines in a column of its own."""
 
 Card = tuple[str, Callable[[int], Sequence[Text]]]
 """A title, and a function that draws the lines below it for a width."""
@@ -273,12 +275,14 @@ def labelled_lines(pairs: Iterable[tuple[str, str]], title: str, width: int, hei
     safe_pairs = [(escape_controls(label), evidence) for label, evidence in pairs]
     text_width = width - _INSET - _LABEL_WIDTH - 1
     label_width = max((cell_len(label) + 2 for label, evidence in safe_pairs if evidence), default=0)
+    longest = max((drawn_width(evidence) for _, evidence in safe_pairs), default=0)
+    has_column = label_width <= text_width * 2 // 5 and (width > _NARROW_WIDTH or label_width + longest <= text_width)
     items: list[list[str]] = []
     previous = ""
     for label, evidence in safe_pairs:
         if not evidence:
             items.append(_wrap(label, text_width))
-        elif label_width <= text_width * 2 // 5:
+        elif has_column:
             first = fit(label if label != previous else "", label_width)
             items.append(_wrap(evidence, text_width, indent=" " * label_width, first=first))
         else:

@@ -182,7 +182,7 @@ def device_minutes(
     return last_minutes(name, DEVICE_FIGURES, recent, join, width=width, height=height)
 
 
-@lru_cache(maxsize=2)  # the series changes only when a cell is full, but the screen is drawn every second
+@lru_cache(maxsize=4)  # the series changes only when a cell is full, but the screen is drawn every second
 def areas(
     name: str,
     figures: tuple[tuple[Figure, ...], ...],
@@ -205,7 +205,8 @@ def areas(
     ]
     if not counted:
         return ()
-    rows = min(max((height - 2) // 4, 1), ceil(len(counted) / layout.columns))
+    # a last row that is less than half full is left out: the other charts become higher
+    rows = max(min((height - 2) // 4, floor(len(counted) / layout.columns + 0.5)), 1)
     chart_height = min((height - 2) // rows, _MAX_CHART_LINES)
     lines = [rule(width, name, f"{_duration(span_s)}, until ≤ {cell_s} s ago")]
     for start in range(0, min(rows * layout.columns, len(counted)), layout.columns):
@@ -216,7 +217,7 @@ def areas(
     oldest_s = span_s + cell_s
     oldest_s = oldest_s if oldest_s < _MIN_MINUTES_S else ceil(oldest_s / 60) * 60
     times = fit(f"≤ {_duration(oldest_s)} ago", layout.cells - len(end)) + end
-    return (*lines, line((fit(" " * (_LABEL_WIDTH + 1) + times, layout.chart_width) * layout.columns, FAINT)))
+    return (*lines, line((fit(" " * (_LABEL_WIDTH + 1) + times, layout.chart_width) * len(shown), FAINT)))
 
 
 def _area(figure: Figure, series: Sequence[Any], cells: int, height: int) -> list[list[StyledText]]:

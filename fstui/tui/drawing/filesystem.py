@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from fstui.runs.simulation import SimulationParameters
 
 _MAX_WRITERS = 4
-_NAME_WIDTH, _VALUE_WIDTH, _MIN_SIDE_BY_SIDE_WIDTH = 18, 20, 148
+_NAME_WIDTH, _VALUE_WIDTH, MIN_SIDE_BY_SIDE_WIDTH = 18, 20, 148
 _PARAMETER_NAMES = {
     "fua": "FUA",
     "bytes": "size",
@@ -45,7 +45,7 @@ _UNITS: Mapping[str, Callable[[float], str]] = {
     "": lambda value: count(value) if value >= 1 else f"{value:g}",
 }
 """How to print a parameter of a simulated disk, by the end of its name."""
-_MAX_SCENARIOS, _MAX_BARS = 3, 12
+_MAX_SCENARIOS, _MAX_BARS, _MIN_CHARTS_HEIGHT = 3, 12, 10
 _NO_DEFECT = "The configuration shows no defect. Run a scenario here to test the storage."
 
 
@@ -57,11 +57,15 @@ def detail(
     *,
     runs: Sequence[Summary] = (),
     inventory: Inventory,
+    columns: int = 1,
 ) -> list[Text]:
-    """Draw everything except the charts. ``runs``: the saved runs of all filesystems."""
+    """Draw the findings, then the I/O path or next to it, but not the charts. ``runs``: the saved runs of all."""
     if entry is None:
         return [rule(width), line("   No filesystem matches the filter. Press Esc to show all.")]
-    lines = [rule(width, entry.name, "fstui only reads here")]
+    title, lines = rule(width, entry.name, "fstui only reads here"), []
+    columns = columns if entry.findings else 1
+    width //= columns
+    findings = [text for finding in entry.findings for text in (*_finding(finding, width), line())]
     activity_by_device = {device: _activity_text(stat) for device, stat in stats.items()}
     target = entry.target
     if target:
@@ -83,9 +87,7 @@ def detail(
         lines += _saved_runs(own_runs, width)
     if target and entry.judgement and not entry.findings and target.silent_s is None and not own_runs:
         lines += [line(), *paragraph(_NO_DEFECT, width)]
-    for finding in entry.findings:
-        lines += [line(), *_finding(finding, width)]
-    return lines
+    return [title, *(_side_by_side([lines, findings[:-1]], width) if columns > 1 else [*findings, *lines])]
 
 
 def disk(simulated: SimulationParameters, width: int) -> list[Text]:
@@ -94,7 +96,7 @@ def disk(simulated: SimulationParameters, width: int) -> list[Text]:
     from fstui.tui.drawing.report import section_lines  # noqa: PLC0415
 
     parameters, hints = teaching.disk_report(simulated, truth=False).sections
-    card_width = width // 2 if width >= _MIN_SIDE_BY_SIDE_WIDTH else width
+    card_width = width // 2 if width >= MIN_SIDE_BY_SIDE_WIDTH else width
     parts: dict[str, list[Text]] = {}
     for row in parameters.rows:
         key, value = map(cell_text, row)
@@ -144,10 +146,17 @@ def _all_disks() -> Report:
 
 
 def last_minutes(entry: StorageEntry, activity: DeviceActivity, width: int, height: int) -> Sequence[Text]:
+    """Draw what the devices of the filesystem did, and the lowest ones if they are others and there is room."""
     from fstui.tui.drawing import charts  # noqa: PLC0415  it loads the judge, which the first frame does not need
 
-    devices = sorted({node.id for node in entry.devices if node.id in activity.stats})
-    return charts.device_minutes(" + ".join(devices), devices, activity.recent, width, height)
+    nodes = (entry.devices, entry.target.lowest if entry.target else ())
+    groups = dict.fromkeys(tuple(sorted({node.id for node in part if node.id in activity.stats})) for part in nodes)
+    names = [devices for devices in groups if devices][: max(height // _MIN_CHARTS_HEIGHT, 1)]
+    drawn = [
+        charts.device_minutes(" + ".join(devices), devices, activity.recent, width, height // len(names))
+        for devices in names
+    ]
+    return [*chain.from_iterable(drawn)]
 
 
 def _guest(guest: Guest, inventory: Inventory, width: int) -> Iterator[Text]:

@@ -27,6 +27,7 @@ from fstui.tui.drawing.cells import (
     cell,
     clickable,
     drawn_width,
+    fit_list,
     line,
     meter,
     selectable_row,
@@ -248,7 +249,7 @@ def table(
     return [_column_titles(columns), *window(len(rows), draw, selected, height - 1)]
 
 
-def hint(inventory: Inventory, pseudo: bool, sort: str, filter_text: str) -> str:
+def hint(inventory: Inventory, pseudo: bool, sort: str, filter_text: str, width: int) -> str:
     hidden = sum(1 for target in inventory.filesystems if target.pseudo)
     parts = [] if pseudo or not hidden else [f"{counted(hidden, 'pseudo filesystem')} hidden"]
     if filter_text:
@@ -257,7 +258,7 @@ def hint(inventory: Inventory, pseudo: bool, sort: str, filter_text: str) -> str
         parts.append(f"sorted by {sort}")
     if not inventory.host.udev:
         parts.append("no udev database: names from /sys")
-    return " " + " · ".join(parts)
+    return fit_list(" " + " · ".join(parts), width, " · ")
 
 
 def _column_titles(columns: Sequence[Column]) -> Text:

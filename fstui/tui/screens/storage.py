@@ -275,7 +275,10 @@ class StorageScreen(BaseScreen):
 
     def _draw_detail(self, width: int, height: int) -> list[Text]:
         row, stats, runs = self.row, self.activity.stats, self.saved_runs or ()
-        lines = filesystem.detail(row, stats, self.host_activity, width, runs=runs, inventory=self.inventory)
+        columns = 2 if height and width >= filesystem.MIN_SIDE_BY_SIDE_WIDTH else 1  # one column for the clipboard
+        lines = filesystem.detail(
+            row, stats, self.host_activity, width, runs=runs, inventory=self.inventory, columns=columns
+        )
         if row is None or self.saved_runs is None:
             return lines
         if simulated := getattr(self.fstui.session.machine, "parameters", None):
@@ -286,7 +289,7 @@ class StorageScreen(BaseScreen):
         if count := len(self.fstui.left_behind):
             notice = f" ! A killed run left {counted(count, 'thing')} behind. Press c to clean up."
             return [line((notice, WARNING))]
-        return [line(storage.hint(self.inventory, self.shows_pseudo, self.sort, self.filter_text))]
+        return [line(storage.hint(self.inventory, self.shows_pseudo, self.sort, self.filter_text, width))]
 
 
 def _with_earlier_space(inventory: Inventory, targets: Mapping[str, Target]) -> Inventory:
