@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from math import ceil, floor
 from typing import TYPE_CHECKING, Generic, Literal, TypeVar
 
@@ -73,6 +74,13 @@ class DeviceActivity:
         """By device; empty until the counters have been read twice."""
         self.recent = RecentSamples[Mapping[str, IoStats]]()
         self._last_counters: Counters | None = None
+
+    def copy(self) -> DeviceActivity:
+        """Return a copy to which samples can be added, without the original."""
+        copied = copy(self)
+        copied.recent = copy(self.recent)
+        copied.recent._samples = self.recent._samples.copy()
+        return copied
 
     @property
     def busy(self) -> dict[str, float]:

@@ -132,6 +132,7 @@ async def test_click_selects_a_scenario_or_setting_and_starts_nothing() -> None:
     app = PreparedApp(ReplayMachine(screens.RUN, pace=0.0), directory="/srv/data")
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.app.workers.wait_for_complete()
+        await clicked(pilot, "Tab settings")
         await clicked(pilot, "medium  ")
         assert isinstance(app.screen, PlanScreen) and app.screen.setting == "medium"
         await clicked(pilot, "wal-postgres")

@@ -148,6 +148,39 @@ async def test_overwriting_does_not_use_up_the_space(peak_bytes: int, warns: boo
         assert ("more than a tenth of the free space" in words) == warns
 
 
+async def test_settings_of_a_small_screen_take_no_room_until_tab() -> None:
+    async with replayed().run_test(size=(80, 24)) as pilot:
+        lines = await planned(pilot)
+        names = [name for name, _ in scenarios.load_shipped()]
+        assert sum(line.split()[:1] == [name] for line in lines for name in names) > 10
+        assert not any(line.startswith("   seconds ") for line in lines)
+        await pilot.press("tab")
+        await pilot.pause()
+        assert any(line.startswith("   seconds ") for line in screen_lines(pilot.app))
+
+
+def test_notes_name_the_layer_that_stops_flushes() -> None:
+    scenario = scenarios.load("check")
+    stopped = replace(screens.DATA.stack[0], sync="stops", reason="nobarrier")
+    target = replace(screens.DATA, stack=(stopped, *screens.DATA.stack[1:]))
+    notes = drawing.notes(Offer("check", scenario, screens.PLAN), target, ("", ""), "", width=80, height=20)
+    assert notes[0].plain == " ✗ Flushes stop at ext4 (nobarrier): a power cut may lose synced data."
+
+
+async def test_a_plan_starts_with_the_samples_of_the_first_screen() -> None:
+    app = replayed(directory=None)
+    async with app.run_test(size=(80, 24)) as pilot:
+        first = pilot.app.screen
+        assert isinstance(first, StorageScreen)
+        first.activity.recent.add(9.0, {}, 1)
+        await pilot.press("enter")
+        await planned(pilot)
+        screen = pilot.app.screen
+        assert isinstance(screen, PlanScreen) and screen.activity.recent.end_s == first.activity.recent.end_s
+        screen.activity.recent.add(1.0, {}, 1)
+        assert screen.activity.recent.end_s > first.activity.recent.end_s
+
+
 async def test_setting_is_changed_and_undone() -> None:
     async with replayed().run_test(size=(80, 24)) as pilot:
         assert "u undo" not in (await planned(pilot))[-1]

@@ -65,6 +65,11 @@ def tree(target: Target, width: int, edges: Mapping[str, StyledText] | None = No
     return [part for row in lines for part in ([row] if isinstance(row, Text) else _layer(*row, widest, width))]
 
 
+def stop(target: Target) -> str:
+    """Return which layer stops flushes, and why; empty if none does."""
+    return next((f"Flushes stop at {_name(node)} ({node.reason})" for node in target.stack if node.sync == "stops"), "")
+
+
 def lowest_label(nodes: Sequence[Node]) -> str:
     """Name the lowest devices in one or two words: ``sdb hdd-7200``, ``4 × ssd-plp``, ``memory``."""
     if not nodes:

@@ -141,6 +141,8 @@ def notes(
         steps = offer.plan.steps if isinstance(offer.plan, Plan) else ()
         for reason, count in Counter(step.skip for step in steps if step.skip).items():
             lines += paragraph(f"{count} skipped: {reason}", prose_width, " – ")
+        if stop := io_path.stop(target):
+            lines += paragraph(f"{stop}: a power cut may lose synced data.", prose_width, " ✗ ", BAD)
         amount, free_bytes = write_amount(offer.plan, target), target.space.free_bytes if target.space else None
         if isinstance(offer.plan, Plan) and _uses_much_space(offer.plan, free_bytes):
             warning = f"{amount} Its files use more than a tenth of the free space."

@@ -63,7 +63,7 @@ class PlanScreen(BaseScreen):
         "declaration is remembered for this storage and named in the verdict. Physical limits are computed from it."
     )
 
-    def __init__(self, offers: Offers, scenario: str = "") -> None:
+    def __init__(self, offers: Offers, scenario: str = "", activity: DeviceActivity | None = None) -> None:
         super().__init__()
         self.offers = offers
         self._initial_scenario = scenario
@@ -73,10 +73,11 @@ class PlanScreen(BaseScreen):
         self.settings = DrawnTable(self._draw_settings, id="settings", header=False)
         self.scenarios.border_title = "scenarios"
         self.pane = self.scenarios
-        self.activity = DeviceActivity()
+        self.activity = activity or DeviceActivity()
         self.saved_runs: Sequence[Summary] | None = None
         self._scenario_to_start = ""
         self._last_setting: str | None = None
+        self._earlier_result: object = None
 
     def compose(self) -> ComposeResult:
         yield self.lines("title", self._draw_title, classes="line")
@@ -101,8 +102,9 @@ class PlanScreen(BaseScreen):
 
     def on_screen_resume(self) -> None:
         super().on_screen_resume()
-        # forget the I/O of fstui's own run, which is not that of other processes
-        self.activity = DeviceActivity()
+        if self._earlier_result is not self.fstui.result:
+            # forget the I/O of fstui's own run, which is not that of other processes
+            self._earlier_result, self.activity = self.fstui.result, DeviceActivity()
         self.plan_all()
         self.read_saved_runs()
 
@@ -350,5 +352,6 @@ class PlanScreen(BaseScreen):
         if self.offer is None:
             return []
         activity = other_activity(self.activity.stats, self._target) if self._target else ("", "")
-        notes = drawing.notes(self.offer, self._target, activity, self.setting, width=width, height=height - 1)
-        return [rule(width, "what it does"), *notes]
+        top = [rule(width, "what it does")] if self.settings.size.height else []
+        height -= len(top)
+        return [*top, *drawing.notes(self.offer, self._target, activity, self.setting, width=width, height=height)]
