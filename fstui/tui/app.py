@@ -17,7 +17,6 @@ from rich.cells import cached_cell_len
 from rich.segment import Segment
 from textual import constants, work
 from textual.app import App
-from textual.command import CommandPalette
 from textual.events import Key
 from textual.filter import LineFilter
 from textual.geometry import Region
@@ -30,7 +29,7 @@ from fstui.model.storage import Target
 from fstui.report.characters import escape_controls, escape_lines
 from fstui.runs.session import Session
 from fstui.tui.commands import EVERYWHERE, PALETTE, bindings
-from fstui.tui.palette import EntryProvider
+from fstui.tui.palette import EntryProvider, Palette
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.screens.storage import StorageScreen
 from fstui.tui.styles import THEMES, set_theme
@@ -106,7 +105,7 @@ class FstuiApp(App[int]):
     def action_command_palette(self) -> None:
         if isinstance(self.screen, BaseScreen):  # and not the palette itself
             self.screen.show_palette_keys()
-            self.push_screen(CommandPalette(placeholder=PALETTE.help, id="--command-palette"))
+            self.push_screen(Palette(placeholder=PALETTE.help, id="--command-palette"))
 
     @work(exclusive=True, group="state")
     async def read_state(self) -> None:
@@ -282,7 +281,10 @@ class FstuiApp(App[int]):
         from fstui.tui.offers import Offers  # noqa: PLC0415
         from fstui.tui.screens.plan import PlanScreen  # noqa: PLC0415
 
-        self.push_screen(PlanScreen(Offers(self.session, directory, alternatives), scenario))
+        first = self.screen_stack[0]
+        # after a run, the samples of the first screen contain its I/O
+        activity = first.activity.copy() if isinstance(first, StorageScreen) and not self.result else None
+        self.push_screen(PlanScreen(Offers(self.session, directory, alternatives), scenario, activity))
 
     def open_run(self, running: RunInProgress, plan: Plan, target: Target) -> None:
         from fstui.tui.screens.run import RunScreen  # noqa: PLC0415

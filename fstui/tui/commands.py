@@ -59,7 +59,7 @@ PALETTE = Command(
     "ctrl+p",
     "app.command_palette",
     "find",
-    "Find a mount, a scenario, a lesson, a rule, a run, a theme or a key.",
+    "Find a key, mount, scenario, lesson, rule, run or theme.",
 )
 PALETTE_KEYS = (
     Command("palette.choose", "enter", "", "choose", "Do what the entry says."),

@@ -8,11 +8,16 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from textual.command import DiscoveryHit, Hit, Hits, Provider
+from rich.console import RenderableType
+from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
 
 from fstui.model.errors import Refused
+from fstui.report.characters import escape_controls
+from fstui.report.stack import in_memory
+from fstui.report.text import moment
 from fstui.tui.commands import key_name
+from fstui.tui.screens.base_screen import grey_below
 from fstui.tui.screens.storage import StorageScreen
 from fstui.tui.styles import THEMES
 
@@ -22,6 +27,12 @@ if TYPE_CHECKING:
     from fstui.tui.app import FstuiApp
 
 SAVED_RUNS_TIMEOUT_S = 0.5
+_NAME_WIDTH = 25
+
+
+class Palette(CommandPalette):
+    def render(self) -> RenderableType:
+        return grey_below(super().render(), self.app)
 
 
 class PaletteEntry(NamedTuple):
@@ -31,7 +42,10 @@ class PaletteEntry(NamedTuple):
 
 
 class EntryProvider(Provider):
-    """Finds keys, mounts, scenarios, settings, lessons, rules, themes and saved runs. Without a query, only keys."""
+    """Finds keys, mounts, scenarios, settings, lessons, rules, themes and saved runs.
+
+    Without a query, it lists those that belong to the screen, and those to start with.
+    """
 
     saved_runs_task: asyncio.Task[tuple[Summary, ...]] | None = None
 
@@ -45,8 +59,8 @@ class EntryProvider(Provider):
             self.saved_runs_task.cancel()
 
     async def discover(self) -> Hits:
-        for entry in self._keys():
-            yield DiscoveryHit(entry.name, entry.run, help=entry.help)
+        for entry in (*self._keys(), *self._mounts(), *self._scenarios(), *self._lessons()):
+            yield DiscoveryHit(_with_help(Content(escape_controls(entry.name)), entry.help), entry.run)
 
     async def search(self, query: str) -> Hits:
         words, runs = [re.escape(word) for word in query.split()], await self._runs()
@@ -61,8 +75,9 @@ class EntryProvider(Provider):
             # Each word must occur in the entry: letters scattered over a name or a sentence match almost anything.
             in_name = [re.search(rf"(?i)(?<!\w){word}", entry.name) for word in words]
             if all(re.search(f"(?i){word}", f"{entry.name} {entry.help}") for word in words):
-                name = Content(entry.name).highlight_regex(f"(?i){'|'.join(words)}", style="underline")
-                yield Hit(1 + sum(map(bool, in_name)), name, entry.run, help=entry.help)
+                name = Content(escape_controls(entry.name))
+                name = name.highlight_regex(f"(?i){'|'.join(words)}", style="underline")
+                yield Hit(1 + sum(map(bool, in_name)), _with_help(name, entry.help), entry.run)
 
     async def _runs(self) -> list[PaletteEntry]:
         """Return the saved runs, or none if reading them takes too long: the palette stays empty while it waits."""
@@ -71,8 +86,8 @@ class EntryProvider(Provider):
         done, _ = await asyncio.wait((self.saved_runs_task,), timeout=SAVED_RUNS_TIMEOUT_S)
         return [
             PaletteEntry(
-                f"run {run.id}: {run.scenario} on {run.target}",
-                f"{run.verdict}, {run.started_at}",
+                f"run {run.id}: {run.scenario}",
+                f"{run.verdict}, {moment(run.started_at)}, on {run.target}",
                 partial(self._open, run.path),
             )
             for run in (self.saved_runs_task.result() if done else ())
@@ -91,7 +106,7 @@ class EntryProvider(Provider):
 
     def _mounts(self) -> Iterator[PaletteEntry]:
         first = self.app.screen_stack[0]
-        for target in first.inventory.filesystems if isinstance(first, StorageScreen) else ():
+        for target in sorted(first.inventory.filesystems, key=in_memory) if isinstance(first, StorageScreen) else ():
             if not target.pseudo and target.silent_s is None:
                 run = partial(self._fstui.open_plan, target.path)
                 yield PaletteEntry(f"mount {target.mount_point}", f"Choose a scenario for it ({target.fstype}).", run)
@@ -158,6 +173,12 @@ class EntryProvider(Provider):
         with self._fstui.reporting():
             saved = await history.find(path)
             self._fstui.open_saved(saved)
+
+
+def _with_help(name: Content, help_text: str) -> Content:
+    """Return one line for an entry, so that many entries fit: its name, and its help in a second column."""
+    gap = max(_NAME_WIDTH - name.cell_length, 2)
+    return Content.assemble(name.stylize("bold"), " " * gap, Content.styled(escape_controls(help_text), "dim"))
 
 
 async def _saved_runs() -> tuple[Summary, ...]:

@@ -110,9 +110,11 @@ async def test_glossary_begins_with_the_words_of_the_screen() -> None:
 @pytest.mark.parametrize("size", [(80, 24), (200, 50)], ids=str)
 async def test_slash_jumps_to_a_term_of_the_glossary(size: tuple[int, int]) -> None:
     async with PreparedApp().run_test(size=size) as pilot:
+        list_width = 56 if size[0] == 200 else 0
         lines = await press(pilot, "g")
-        assert not any("   ZIL " in line for line in lines)
-        assert any("   ZIL " in line for line in await press(pilot, "slash", "z", "i"))
+        assert not any("   ZIL " in line[list_width:] for line in lines)
+        lines = await press(pilot, "slash", "z", "i")
+        assert any("   ZIL " in line[list_width:] for line in lines)
 
 
 @pytest.mark.parametrize("screen", commands.screens(), ids=lambda screen: screen.__name__)
@@ -204,10 +206,11 @@ async def test_palette_finds_mounts_rules_runs_and_keys() -> None:
         assert "Ctrl-P find" in screen_lines(app)[-1]
         assert any("mount /srv/queue" in name for name in await found(app, "queue"))
         assert any("rule flushes-arrive" in name for name in await found(app, "flushes-arrive"))
-        assert any("run k3f9a1: odirect-truth on /srv/data" in name for name in await found(app, "k3f9a1"))
+        (run,) = await found(app, "k3f9a1")
+        assert run.startswith("run k3f9a1: odirect-truth ") and run.endswith("on /srv/data")
         assert any("history (h)" in name for name in await found(app, "history"))
-        assert "lessons" in await found(app, "lesson")
-        assert "lesson 7: Barriers" in await found(app, "barrier")
+        assert any(name.startswith("lessons ") for name in await found(app, "lesson"))
+        assert any(name.startswith("lesson 7: Barriers ") for name in await found(app, "barrier"))
         assert not any("rule" in name for name in await found(app, "lesson")), "scattered letters are no match"
         assert any("rule flushes-arrive" in name for name in await found(app, "arrive flushes"))
         entries = EntryProvider(app.screen)
@@ -215,6 +218,16 @@ async def test_palette_finds_mounts_rules_runs_and_keys() -> None:
         await invoke(hit.command)
         await pilot.pause()
         assert "barriers-off" in screen_lines(app)[0]
+
+
+async def test_without_a_query_the_palette_lists_where_to_go() -> None:
+    app = PreparedApp()
+    async with app.run_test(size=(200, 50)) as pilot:
+        lines = await press(pilot, "ctrl+p")
+        for name in ("watch (t)", "mount /srv/queue", "scenario check"):
+            assert any(f"│ {name} " in line for line in lines)
+        below = app.screen.render_line(0)
+        assert {str(segment.style) for segment in below} == {"bright_black on default"}
 
 
 async def test_the_footer_below_the_palette_shows_its_keys() -> None:
@@ -272,7 +285,7 @@ async def test_picture_of_the_screen_is_saved_here(tmp_path: Path, monkeypatch: 
     monkeypatch.setenv("PWD", str(tmp_path))
     app = PreparedApp()
     async with app.run_test(size=(120, 24)) as pilot:
-        assert "picture of this screen" in await found(app, "picture")
+        assert any(name.startswith("picture of this screen ") for name in await found(app, "picture"))
         app.save_picture()
         await app.workers.wait_for_complete()
         await pilot.pause()

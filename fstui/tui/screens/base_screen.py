@@ -6,7 +6,13 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, cast
 
+from rich.console import RenderableType
+from rich.segment import Segment
+from rich.style import Style
 from rich.text import Text
+from textual.app import App
+from textual.color import Color
+from textual.renderables.background_screen import BackgroundScreen
 from textual.screen import Screen
 
 from fstui.tui import commands
@@ -22,6 +28,23 @@ if TYPE_CHECKING:
     from textual.widgets import Input
 
     from fstui.tui.app import FstuiApp
+
+
+class _GreyScreen(BackgroundScreen):
+    """Draws the screen below in grey, except its last line with the keys of the palette."""
+
+    @classmethod
+    def process_segments(cls, segments: Iterable[Segment], color: Color) -> Iterable[Segment]:
+        drawn, grey = list(segments), Style(color="bright_black")
+        last = max((index for index, segment in enumerate(drawn[:-1]) if segment.text == "\n"), default=0)
+        return [*(Segment(segment.text, grey) for segment in drawn[:last]), *drawn[last:]]
+
+
+def grey_below(background: RenderableType, app: App[int]) -> RenderableType:
+    """Draw the screen below a dialog in grey. Textual cannot dim a screen in the terminal's own colours."""
+    if isinstance(background, BackgroundScreen) and app.native_ansi_color:
+        return _GreyScreen(background.screen, background.color)
+    return background
 
 
 class BaseScreen(Screen[None]):
