@@ -145,9 +145,9 @@ def _quote(code: re.Match[str]) -> str:
     return f"'{code[0]}'" if re.search(r"\s", code[1]) and "'" not in code[1] else code[0]
 
 
-def word_lines(name: str, width: int) -> list[Text]:
+def word_lines(name: str, width: int, lead: str = "") -> list[Text]:
     word = glossary.entries()[name]
-    text = [Text(f"  {part}", end="") for part in wrap(word.text, width - 4)]
+    text = [Text(f"  {part}", end="") for part in wrap(lead + word.text, width - 4)]
     references = (part for line in _references(word) for part in wrap(line, width - 4))
     return [*text, *(Text.assemble((f"  {part}", "dim"), end="") for part in references)]
 

@@ -86,10 +86,31 @@ def test_pages_do_not_break_numbers_before_their_units(width: int) -> None:
     assert whole and all(any(words in text.plain for text in drawn) for words in whole)
 
 
+@pytest.mark.parametrize("width", range(70, 90))
+async def test_the_headline_of_a_page_does_not_break_numbers(width: int) -> None:
+    async with PreparedApp().run_test(size=(width, 24)) as pilot:
+        assert any("10\xa0000 rpm" in line for line in await page(pilot, explain_screen("same-block-rotation")))
+
+
+async def test_a_term_is_found_in_the_list_of_a_wide_glossary() -> None:
+    async with PreparedApp().run_test(size=(200, 50)) as pilot:
+        await pilot.press("g")
+        await pilot.pause()
+        (place,) = [
+            (line.index("group commit"), y)
+            for y, line in enumerate(screen_lines(pilot.app))
+            if "group commit" in line[:56]
+        ]
+        await pilot.click(offset=place)
+        await pilot.pause()
+        assert any("group commit " in line[56:80] for line in screen_lines(pilot.app)[1:4])
+
+
 @pytest.mark.parametrize(("width", "named"), [(80, False), (120, True)])
 async def test_help_names_every_command_on_a_wide_screen(width: int, named: bool) -> None:
     async with PreparedApp().run_test(size=(width, 60)) as pilot:
         await pilot.press("question_mark")
         help_text = " ".join(screen_lines(pilot.app))
         assert ("storage.run" in help_text and "app.suspend" in help_text) == named
+        assert ("name in keys.toml" in help_text) == named
         assert "Put fstui into the background" in help_text

@@ -22,7 +22,8 @@ from fstui.tui.drawing.cells import fit, labelled_lines, line, paragraph, select
 from fstui.tui.styles import AREA, FAINT, HEAD, verdict_style
 
 IS_IT_SLOW = "is-it-slow"
-_TERM_WIDTH, _TERM_TEXT_WIDTH, _TWO_TERMS_FROM = 20, 90, 145
+_TERM_WIDTH, _TERM_TEXT_WIDTH, _TERM_COLUMN_FROM, _TWO_TERMS_FROM = 20, 110, 100, 145
+"""From these widths, a term has a column of its own, and two terms are side by side."""
 
 
 class Detail(NamedTuple):
@@ -74,6 +75,11 @@ def _term(name: str, width: int) -> list[Text]:
     from fstui.report import explanation, glossary  # noqa: PLC0415  not needed for the first frame
 
     title = fit(glossary.spelling(name), _TERM_WIDTH - 2)
+    if width < _TERM_COLUMN_FROM:
+        title = title.rstrip()
+        first, *others = explanation.word_lines(name, width - 3, f"{title}  ")
+        first.stylize(HEAD, 2, len(title) + 2)
+        return [line(" ").append_text(first), *(line("   ").append_text(text) for text in others)]
     texts = explanation.word_lines(name, min(width - _TERM_WIDTH, _TERM_TEXT_WIDTH))
     leads = [title, *[" " * len(title)] * (len(texts) - 1)]
     return [line("   ", (lead, HEAD)).append_text(text) for lead, text in zip(leads, texts, strict=True)]

@@ -5,17 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from functools import partial
+from math import ceil
 from typing import ClassVar
 
 from msgspec.structs import replace
 from rich.text import Text
 from textual.app import ComposeResult
-from textual.containers import Vertical, VerticalScroll
+from textual.containers import Horizontal, Vertical, VerticalScroll
 
 from fstui.model.run import Run
 from fstui.report.sections import Section
 from fstui.tui.commands import BACK, COPY, EVERYWHERE, HELP, LIST, PALETTE, QUIT, Command, key_names
-from fstui.tui.drawing.cells import Card, headline, line, paragraph, rule, title_line
+from fstui.tui.drawing.cells import MIN_FRAME_WIDTH, Card, clickable, fit, headline, line, paragraph, rule, title_line
 from fstui.tui.drawing.report import section_lines, term_lines
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.styles import FAINT, HEAD, KEY
@@ -126,15 +127,18 @@ class HelpScreen(PageScreen):
 
 
 def help_screen(screen: BaseScreen, keymap: Mapping[str, str]) -> PageScreen:
-    rows: dict[str, list[tuple[str, str, str]]] = {"keys of this screen": [], "moving": [], "everywhere": []}
+    names_title = ("", "", "name in keys.toml")
+    rows: dict[str, list[tuple[str, str, str]]] = {"keys of this screen": [names_title], "moving": [], "everywhere": []}
     for command in {command.id: command for command in (*screen.KEYS, PALETTE, *EVERYWHERE)}.values():
         own_group = "moving" if command.action.startswith(("move(", "scroll(", "zoom(")) else "keys of this screen"
         group = "everywhere" if command.id in _GENERAL else own_group
         rows[group].append((" ".join(key_names(command, keymap)), command.help, command.id))
     widths = [max(len(row[index]) for group in rows.values() for row in group) for index in range(3)]
     cards: list[Card] = [(title, partial(_key_lines, group, widths)) for title, group in rows.items() if group]
-    about = partial(section_lines, Section(lines=(screen.HELP_TEXT,)))
-    return HelpScreen("help", [*cards, ("this screen", about), *_term_cards("terms of this screen", _terms_of(screen))])
+    about = [("this screen", partial(section_lines, Section(lines=(screen.HELP_TEXT,))))]
+    # a small screen has no room for both, and the keys are needed more often
+    cards = [*cards, *about] if screen.size.width < MIN_FRAME_WIDTH else [*about, *cards]
+    return HelpScreen("help", [*cards, *_term_cards("terms of this screen", _terms_of(screen))])
 
 
 def _key_lines(rows: Sequence[tuple[str, str, str]], widths: Sequence[int], width: int) -> list[Text]:
@@ -143,7 +147,7 @@ def _key_lines(rows: Sequence[tuple[str, str, str]], widths: Sequence[int], widt
     shows_names = width >= MIN_NAMES_WIDTH
     help_width = min(help_width, width - keys_width - 6 - shows_names * (name_width + 2))
     lines = []
-    for keys, help_text, name in rows:
+    for keys, help_text, name in rows if shows_names else (row for row in rows if row[0]):
         drawn = paragraph(help_text, keys_width + help_width + 6, f"   {keys:{keys_width}}  ")
         drawn[0].stylize(KEY, 0, keys_width + 3)
         if shows_names:
@@ -154,7 +158,7 @@ def _key_lines(rows: Sequence[tuple[str, str, str]], widths: Sequence[int], widt
 
 
 class GlossaryScreen(PageScreen):
-    """The terms of a screen, then all others; on a very wide screen two side by side, to be read line by line."""
+    """The terms of a screen, then all others; on a very wide screen next to a list of all terms."""
 
     KEYS = (
         Command("glossary.jump", "slash", "jump", "jump to", "Go to the first term that begins with some letters."),
@@ -165,14 +169,32 @@ class GlossaryScreen(PageScreen):
         from fstui.report import glossary  # noqa: PLC0415
 
         own = _terms_of(screen)
-        others = sorted(set(glossary.entries()).difference(own), key=lambda name: glossary.spelling(name).lower())
+        names = sorted(glossary.entries(), key=lambda name: glossary.spelling(name).lower())
+        self._spellings = list(map(glossary.spelling, names))
+        others = [name for name in names if name not in own]
         cards = [*_term_cards("terms of this screen", own), *_term_cards("all other terms", others)]
         super().__init__("glossary", cards, max_columns=1)
 
-    async def action_jump(self) -> None:
-        await self.open_prompt("the first letters of a term", change=self._jump)
+    def compose(self) -> ComposeResult:
+        title, page, footer = super().compose()
+        yield title
+        with Horizontal():
+            yield self.lines("terms", self._draw_terms, classes="huge", frame=True)
+            yield page
+        yield footer
 
-    def _jump(self, letters: str) -> None:
+    def _draw_terms(self, width: int, height: int) -> list[Text]:
+        columns = ceil(len(self._spellings) / max(height - 1, 1))
+        drawn = [line() for _ in range(ceil(len(self._spellings) / columns))]
+        for index, term in enumerate(self._spellings):
+            spelled = line(fit(f"   {term}", width // columns))
+            drawn[index % len(drawn)].append_text(clickable(spelled, f"jump_to({term!r})"))
+        return [rule(width, "all terms", "/: jump to"), *drawn]
+
+    async def action_jump(self) -> None:
+        await self.open_prompt("the first letters of a term", change=self.action_jump_to)
+
+    def action_jump_to(self, letters: str) -> None:
         """Scroll to the first term, which is bold, that begins with the letters."""
         page = self.query_one("#page")
         for part in page.query(DrawnLines) if letters else ():
@@ -215,7 +237,7 @@ def explain_screen(rule_name: str) -> PageScreen:
     cards += [(title, partial(draw, text)) for title, _, text in (part.partition("\n") for part in parts)]
     cards.sort(key=lambda card: card[0] != NEXT)
     results = (item.strip(" *\n") for item in re.split(r"^\* ", result, flags=re.MULTILINE))
-    answer = " ".join(f"{answer} Result: {'; '.join(filter(None, results))}.".replace("`", "").split())
+    answer = re.sub("[ \n]+", " ", f"{answer} Result: {'; '.join(filter(None, results))}.".replace("`", ""))
     related = (other for term in terms for other in glossary.entries()[term].see)
     cards += _term_cards("Terms", tuple(dict.fromkeys((*terms, *related))))
     return PageScreen("explain", cards, name, answer)
