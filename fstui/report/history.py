@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+
+import msgspec
 
 from fstui.model.judgement import NOT_TRUSTED, Verdict
 from fstui.model.quantities import counted, rate, seconds
@@ -73,7 +75,7 @@ def _row(summary: Summary) -> tuple[Cell | str, ...]:
 def trend_report(summaries: Sequence[Summary]) -> Report:
     from fstui.report.documents import Series, TrendDocument  # noqa: PLC0415
 
-    repeated = [runs for runs in series(summaries) if len(runs) > 1]
+    repeated = repeated_series(summaries)
     document = TrendDocument(
         series=tuple(
             Series(target=runs[-1].target, scenario=runs[-1].scenario, step=runs[-1].rate_of, runs=tuple(runs))
@@ -85,16 +87,30 @@ def trend_report(summaries: Sequence[Summary]) -> Report:
         for runs in repeated
         for run in runs
     ]
-    return Report("", tuple(map(trend, repeated)), document, records(_TREND_RECORDS, values))
+    lasts = [runs[-1] for runs in repeated]
+    sections = tuple(trend(runs, own_settings(runs[-1], lasts)) for runs in repeated)
+    return Report("", sections, document, records(_TREND_RECORDS, values))
 
 
 def series(summaries: Sequence[Summary]) -> list[list[Summary]]:
-    """Group finished runs by scenario and target, each group oldest first. The group of the newest run comes first."""
-    lists: dict[tuple[str | None, ...], list[Summary]] = {}
+    """Group finished runs, newest first, by scenario, settings and target. Each group has its oldest run first."""
+    lists: dict[tuple[object, ...], list[Summary]] = {}
     for run in summaries:
         if run.rate_per_s and run.status == "finished" and not run.limited:
-            lists.setdefault((run.scenario, run.rate_of, *storage_key(run)), []).append(run)
-    return [sorted(runs, key=lambda run: run.started_at) for runs in lists.values()]
+            settings = msgspec.json.encode(run.settings, order="sorted")
+            lists.setdefault((run.scenario, settings, run.rate_of, *storage_key(run)), []).append(run)
+    return [sorted(runs, key=lambda run: (run.started_at, run.path)) for runs in lists.values()]
+
+
+def repeated_series(summaries: Sequence[Summary]) -> list[list[Summary]]:
+    return [runs for runs in series(summaries) if len(runs) > 1]
+
+
+def own_settings(run: Summary, others: Iterable[Summary]) -> str:
+    """Return the settings in which the run differs from another run of its scenario: ``seconds=2``."""
+    settings = [other.settings for other in others if other.scenario == run.scenario]
+    differing = (key for key, value in run.settings.items() if any(other.get(key) != value for other in settings))
+    return " ".join(f"{key}={run.settings[key]}" for key in differing)
 
 
 def storage_key(run: Summary) -> tuple[str | None, ...]:
@@ -107,7 +123,7 @@ def bars(runs: Sequence[Summary]) -> str:
     return sparkline([run.rate_per_s for run in runs])
 
 
-def trend(runs: Sequence[Summary]) -> Section:
+def trend(runs: Sequence[Summary], settings: str) -> Section:
     first, last, recent = runs[0], runs[-1], runs[-_MAX_TREND_RUNS:]
     simulated = " · SIMULATED" if last.simulated else ""
     rates = [run.rate_per_s for run in runs]
@@ -118,5 +134,5 @@ def trend(runs: Sequence[Summary]) -> Section:
     if {min(rates), max(rates)} != {rates[0], rates[-1]}:
         line += f"; lowest {rate(min(rates))}/s, highest {rate(max(rates))}/s"
     verdicts = "".join(GLYPHS[run.verdict or "cannot-tell"] for run in recent)
-    title = f"{last.target} · {last.scenario} · {last.rate_of}{simulated}"
+    title = " · ".join(filter(None, (last.target, last.scenario, last.rate_of, settings))) + simulated
     return Section(title, lines=(line,), drawn=(bars(recent), verdicts))

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -40,6 +40,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     speed: Answer | None = None
     """None if the run was saved before fstui judged the speed."""
     scenario: str = ""
+    settings: dict[str, Any] = {}
     target: str = ""
     hostname: str = ""
     simulated: str | None = None
@@ -203,6 +204,7 @@ def _summary(outline_file: OutlineFile, note: str, running_ids: Collection[str])
         survived=outline.replica_cut_result,
         speed=outline.speed.answer if outline.speed.title else None,
         scenario=outline.scenario.name if outline.scenario else "",
+        settings=outline.scenario.settings if outline.scenario else {},
         target=outline.target.path if outline.target else "",
         hostname=outline.host.hostname,
         simulated=outline.simulated,

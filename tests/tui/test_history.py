@@ -6,7 +6,8 @@ from fstui.report import history as report
 from fstui.runs.machine.replay import ReplayMachine
 from fstui.state import paths, runs, user_data
 from fstui.state.runs import Summary
-from fstui.tui.screens.history import HistoryScreen
+from fstui.tui.screens.history import HistoryScreen, TrendScreen
+from fstui.tui.screens.result import ResultScreen
 from tests.factories import screens
 from tests.tui.conftest import PreparedApp
 from tests.tui.screen import press, screen_lines
@@ -71,9 +72,34 @@ async def test_three_runs_are_compared_and_the_trend_is_shown() -> None:
             "ccc333",
         ]
         lines = await press(pilot, "escape", "escape", "t")
-        assert any("3 finished runs since" in line and "3.00 ×" in line for line in lines)
+        assert any("3 finished runs, the last 3.00 × the first" in line for line in lines)
         bars = [line for line in lines if "█" in line]
         assert len(bars) > 10 and bars[0].count("█") < bars[-1].count("█")
+
+
+async def test_a_run_of_the_trend_is_selected_and_opened() -> None:
+    for day, name in enumerate(("aaa111", "bbb222", "ccc333"), 1):
+        saved(name, day, day)
+    app = PreparedApp()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await press(pilot, "h", "t")
+        assert await appears(pilot, "ccc333")
+        await press(pilot, "left", "left", "left")
+        assert await appears(pilot, "aaa111") and isinstance(app.screen, TrendScreen)
+        await press(pilot, "right", "enter")
+        assert isinstance(app.screen, ResultScreen) and "bbb222" in "\n".join(screen_lines(app))
+        await press(pilot, "escape", "escape")
+        assert not isinstance(app.screen, TrendScreen)
+
+
+async def test_a_filter_may_leave_no_series() -> None:
+    saved("aaa111", 1)
+    saved("bbb222", 2)
+    app = PreparedApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        lines = await press(pilot, "h", "t", "slash", *"aaa", "enter", "left", "enter", "y")
+        assert any("A trend needs two finished runs" in line for line in lines)
+        assert any("2 finished runs" in line for line in await press(pilot, "escape"))
 
 
 async def test_keys_in_one_burst_are_all_handled() -> None:
@@ -212,3 +238,15 @@ def test_only_runs_on_one_target_are_a_series() -> None:
     run = Summary(path="/x", status="finished", scenario="check", rate_per_s=206.0, identity="5e", target="/srv/a")
     other = replace(run, target="/srv/b")
     assert report.series([run, other, run]) == [[run, run], [other]]
+
+
+def test_runs_with_other_settings_are_another_series() -> None:
+    run = Summary(path="/x", status="finished", scenario="check", rate_per_s=206.0, settings={"seconds": 1, "block": 4})
+    short = replace(run, settings={"seconds": 2, "block": 4})
+    assert report.series([run, short, run]) == [[run, run], [short]]
+    assert report.own_settings(short, [run, short]) == "seconds=2" and not report.own_settings(run, [run])
+
+
+def test_runs_of_one_second_have_the_order_of_the_history() -> None:
+    newer, older = (Summary(path=name, status="finished", scenario="check", rate_per_s=1.0) for name in "ba")
+    assert report.series([newer, older]) == [[older, newer]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,8 @@ from fstui.report.latency_map import LogScale
 from fstui.report.text import moment, verdict_label
 from fstui.runs.history import ALTERED, Summary
 from fstui.tui.drawing import charts
-from fstui.tui.drawing.cells import Card, Column, drawn_width, fit, fit_columns, line, paragraph, rule
-from fstui.tui.styles import AREA, FAINT, WARNING, speed_style, verdict_style
+from fstui.tui.drawing.cells import Column, drawn_width, fit, fit_columns, line, paragraph, rule
+from fstui.tui.styles import AREA, FAINT, HEAD, SELECTED, WARNING, speed_style, verdict_style
 from fstui.tui.widgets.lines import UNBOUNDED
 from fstui.tui.widgets.table import TableContent, row_cells
 
@@ -41,13 +42,21 @@ COLUMNS = (
     Column("HOST", 12, gap=2, from_width=121),
     Column("NOTE", 28, gap=2, from_width=121),
 )
+SERIES = (
+    Column("", 1),
+    Column("TARGET", gap=2, cut="left"),
+    Column("SCENARIO", 20, gap=2, from_width=_NARROW),
+    Column("STEP", 16, gap=2, cut="middle", from_width=_WIDE),
+    Column("RUNS", 4, gap=2, right=True),
+    Column("FIRST/S", 7, gap=2, right=True),
+    Column("LAST/S", 6, gap=2, right=True),
+    Column("CHANGE", 7, gap=2, right=True),
+)
 _REMARKS = Column("REMARKS", 12, gap=2)
 _MIN_PICTURE_LINES = 8
 _AXIS_CELLS = 8
-_MIN_TREND_ROWS, _MAX_TREND_ROWS, _MIN_ROOM_FOR_TABLE, _CARD_LINES = 4, 36, 12, 5
-"""Minimum and maximum height of a trend's bars, and of bars with a table; other lines of a card (frame, texts)."""
-_LABEL_CELLS, _DATED_BAR_CELLS, _MAX_BAR_CELLS = 8, 23, 24
-"""Minimum width of a bar that is labelled with its rate, and with its rate and date; maximum width of a bar."""
+_LABEL_CELLS, _TIME_CELLS = 8, 13
+"""Minimum width of a bar that is labelled with its rate, which is also its maximum width; width of its time."""
 
 
 def rows(runs: Sequence[Summary], width: int) -> TableContent:
@@ -65,27 +74,23 @@ def rows(runs: Sequence[Summary], width: int) -> TableContent:
 
 
 def earlier_runs(runs: Sequence[Summary], width: int, height: int) -> list[Text]:
-    """Draw the runs on one filesystem."""
+    """Draw the runs on one filesystem, with remarks if there are any."""
     if not runs:
         return [rule(width, "earlier runs"), *paragraph("No run on this filesystem is saved.", width)]
-    title = rule(width, "earlier runs", f"{len(runs)} on this filesystem")
-    return [title, *_table(runs[: height - 2], ("TARGET", "RUN", "HOST", "NOTE"), "STEP", width)]
-
-
-def _table(runs: Sequence[Summary], left_out: Sequence[str], widest: str, width: int) -> list[Text]:
-    """Draw titles and a row for each run, with remarks if there are any. One column takes the free width."""
+    shown = runs[: height - 2]
     columns = [
-        replace(column, from_width=0, width=0 if column.title == widest else column.width)
+        replace(column, from_width=0, width=0 if column.title == "STEP" else column.width)
         for column in COLUMNS
-        if column.title not in left_out
+        if column.title not in ("TARGET", "RUN", "HOST", "NOTE")
     ]
-    if any(map(report.remarks, runs)):
+    if any(map(report.remarks, shown)):
         columns.append(_REMARKS)
     fitting = fit_columns(columns, width - 4)
-    scale = charts.scale_around(run.rate_per_s for run in runs)
+    scale = charts.scale_around(run.rate_per_s for run in shown)
     titles = row_cells(fitting, {column.title: column.title for column in fitting if column.title != "BAR"}, {})
-    drawn = [Text("").join(_row(run, fitting, scale, _BAR_WIDTH)) for run in runs]
+    drawn = [Text("").join(_row(run, fitting, scale, _BAR_WIDTH)) for run in shown]
     return [
+        rule(width, "earlier runs", f"{len(runs)} on this filesystem"),
         line(("   " + "".join(title.plain for title in titles), FAINT)),
         *(line("   ").append(text) for text in drawn),
     ]
@@ -115,61 +120,61 @@ def sorted_by(runs: Sequence[Summary], title: str) -> list[Summary]:
     return sorted(newest_first, key=keys[title]) if title in keys else newest_first
 
 
-def trend(summaries: Sequence[Summary], chosen: Summary, width: int, rows: int) -> list[Text]:
-    """Draw the rates of the chosen run's series, with the other runs dimmed. Return nothing for a single run."""
-    runs = next((runs for runs in report.series(summaries) if chosen in runs), [])
-    if len(runs) < 2:
-        return []
-    times = f"{runs[-1].rate_per_s / runs[0].rate_per_s:.2f} × the first"
-    title = rule(width, f"{chosen.rate_of} by run", f"{counted(len(runs), 'finished run')}, the last {times}")
-    return [title, *_bars(runs, chosen, width, rows)]
+def trend(runs: Sequence[Summary], chosen: Summary, width: int, rows: int, *, dated: bool = False) -> list[Text]:
+    """Draw a bar for each of the last runs of a series, on an axis from zero, with their times if ``dated``.
 
-
-def trends(summaries: Sequence[Summary], height: int, columns: int) -> list[Card]:
-    """Return a card for each series of at least two runs: a sentence, bars, and the newest runs if there is room.
-
-    Together, the cards fill ``height``.
+    The chosen bar is brighter. If it is older than the bars that fit, they begin with it.
     """
-    repeated = [runs for runs in report.series(summaries) if len(runs) > 1]
-    card_height = height // -(-len(repeated) // columns) if repeated else 0
-    room = max(card_height - _CARD_LINES, _MIN_TREND_ROWS)
-
-    def draw(sentences: Sequence[str], runs: Sequence[Summary], width: int) -> list[Text]:
-        lines = [part for sentence in sentences for part in paragraph(sentence, width)]
-        rows = min(max(room - len(runs) - 2, room // 2), _MAX_TREND_ROWS) if room >= _MIN_ROOM_FOR_TABLE else room
-        newest = runs[::-1][: room - rows - 2]
-        left_out = ["SCENARIO", "STEP", "BAR", "TARGET", "HOST", *["NOTE"] * all(not run.note for run in newest)]
-        table = _table(newest, left_out, "RUN", width) if room > rows else []
-        return [*lines, *_bars(runs, None, width, rows), *([line(), *table] if table else [])]
-
-    sections = map(report.trend, repeated)
-    return [(part.title, partial(draw, part.lines, runs)) for part, runs in zip(sections, repeated, strict=True)]
-
-
-def _bars(runs: Sequence[Summary], chosen: Summary | None, width: int, rows: int) -> list[Text]:
-    """Draw a bar for each of the last runs, on an axis from zero. If one is chosen, the others are dimmed."""
+    times = f"{runs[-1].rate_per_s / runs[0].rate_per_s:.2f} × the first"
+    title = rule(width, f"{chosen.rate_of}/s by run", f"{counted(len(runs), 'finished run')}, the last {times}")
     bars_width = width - _AXIS_CELLS - 1
-    recent = runs[-(bars_width // 2) :]
-    cells = min(bars_width // len(recent), _MAX_BAR_CELLS)
-    end = charts.round_up(max(run.rate_per_s for run in recent))
-    eighths = [max(round(run.rate_per_s / end * 8 * rows), 1) for run in recent]
-    styles = [AREA if chosen in (None, run) else f"dim {AREA}" for run in recent]
-    lines = []
+    start = max(min(len(runs) - bars_width // 2, runs.index(chosen)), 0)
+    shown = runs[start : start + bars_width // 2]
+    cells = bars_width // len(shown)
+    highest = max(run.rate_per_s for run in shown)
+    eighths = [max(round(run.rate_per_s / highest * 8 * rows), 1) for run in shown]
+    colours = [verdict_style(run.verdict)[1].removeprefix(HEAD).strip() or AREA for run in shown]
+    styles = [colour if run == chosen else f"dim {colour}" for run, colour in zip(shown, colours, strict=True)]
+    lines = [title]
     for row in reversed(range(rows)):
-        tick = {rows - 1: _rate(end), 0: "0"}.get(row, "")
+        tick = {rows - 1: _rate(highest), 0: "0"}.get(row, "")
         axis = f"{tick:>{_AXIS_CELLS - 2}} {'┤' if tick else '│'}"
         bars = (fit(charts.block_cell(full, row) * min(cells - 1, _LABEL_CELLS), cells) for full in eighths)
         lines.append(line((axis, FAINT), *zip(bars, styles, strict=True)))
-    labels = (_bar_label(run, cells) for run in recent)
-    lines.append(line(" " * _AXIS_CELLS, *((fit(label, cells), style) for label, style in labels)))
+    lines.append(line(" " * _AXIS_CELLS, *(span for run in shown for span in _bar_label(run, chosen, cells))))
+    if dated:
+        step = ceil(_TIME_CELLS / cells)
+        texts = (fit(moment(run.started_at, "%d %b %H:%M"), step * cells) for run in shown[::step])
+        lines.append(line((" " * _AXIS_CELLS + "".join(texts), FAINT)))
     return lines
 
 
-def _bar_label(run: Summary, cells: int) -> tuple[str, str]:
+def _bar_label(run: Summary, chosen: Summary, cells: int) -> list[tuple[str, str]]:
     glyph, style = verdict_style(run.verdict)
-    rate_text = f" {_rate(run.rate_per_s)}" if cells >= _LABEL_CELLS else ""
-    when = f"  {moment(run.started_at, '%d %b %H:%M')}" if cells >= _DATED_BAR_CELLS else ""
-    return f"{glyph}{rate_text}{when}", style
+    label = f"{glyph} {_rate(run.rate_per_s)}" if cells >= _LABEL_CELLS else glyph
+    return [(label, f"{style} {SELECTED}" if run == chosen else style), (" " * (cells - len(label)), "")]
+
+
+def series_rows(series: Sequence[Sequence[Summary]], width: int) -> TableContent:
+    """Return a row for each series of runs; the path of its last run is the key."""
+    columns, lasts = fit_columns(SERIES, width), [runs[-1] for runs in series]
+    return TableContent(columns, {runs[-1].path: partial(_series_row, runs, lasts, columns) for runs in series})
+
+
+def _series_row(runs: Sequence[Summary], lasts: Sequence[Summary], columns: Sequence[Column]) -> list[Text]:
+    first, last = runs[0], runs[-1]
+    glyph, style = verdict_style(last.verdict)
+    values = {
+        "": glyph,
+        "TARGET": _target(last),
+        "SCENARIO": f"{last.scenario} {report.own_settings(last, lasts)}",
+        "STEP": last.rate_of,
+        "RUNS": str(len(runs)),
+        "FIRST/S": _rate(first.rate_per_s),
+        "LAST/S": _rate(last.rate_per_s),
+        "CHANGE": f"{last.rate_per_s / first.rate_per_s:.2f} ×",
+    }
+    return row_cells(columns, values, {"": style})
 
 
 def selected_run(summary: Summary, run: Run | None, width: int, height: int, *, all_evidence: bool) -> list[Text]:

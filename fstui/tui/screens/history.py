@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Coroutine, Iterable
+from typing import ClassVar
 
 from msgspec.structs import replace
 from rich.text import Text
@@ -13,14 +14,15 @@ from textual.containers import Container
 from fstui.model.errors import Refused
 from fstui.model.quantities import counted
 from fstui.model.run import Run
+from fstui.report.history import NO_TREND, repeated_series, trend_report
 from fstui.runs import history
 from fstui.runs.history import Summary
-from fstui.tui.commands import BACK, HELP, LIST, QUIT, RECORDING, Command
+from fstui.tui.commands import BACK, COPY, HELP, LIST, QUIT, RECORDING, Command
 from fstui.tui.drawing import history as drawing
 from fstui.tui.drawing.cells import line, title_line
 from fstui.tui.screens.base_screen import BaseScreen
-from fstui.tui.screens.page_screen import MIN_TWO_COLUMN_WIDTH, PageScreen, comparison_screen
-from fstui.tui.widgets.table import DrawnTable
+from fstui.tui.screens.page_screen import comparison_screen
+from fstui.tui.widgets.table import DrawnTable, TableContent
 
 MAX_COMPARED = 6
 _TREND_LINES, _MIN_TREND_SCREEN_LINES = 3, 30
@@ -32,7 +34,7 @@ NO_MATCH = "No saved run matches the filter. Press / to change it."
 class HistoryScreen(BaseScreen):
     """A row for each saved run. Enter opens its result, or compares it with the runs that were marked."""
 
-    KEYS = (
+    KEYS: ClassVar[tuple[Command, ...]] = (
         Command("history.open", "enter", "open", "open", "Show the result of this run."),
         Command("history.compare", "c", "compare", "compare", "Compare this run with the next one that you open."),
         Command("history.mark", "space", "mark", "", f"Mark this run for a comparison of at most {MAX_COMPARED}."),
@@ -46,6 +48,7 @@ class HistoryScreen(BaseScreen):
         QUIT,
         *LIST,
     )
+    NAME = "history"
     DOUBLE_CLICK_ACTION = "open"
     SCROLLED_PART = "selected"
     HELP_TEXT = (
@@ -55,7 +58,7 @@ class HistoryScreen(BaseScreen):
 
     def __init__(self, compared_run: Run | None = None) -> None:
         super().__init__()
-        self.table = DrawnTable(lambda width: drawing.rows(self.rows or (), width), id="runs")
+        self.table = DrawnTable(self._draw_rows, id="runs")
         self.table.border_title = "saved runs"
         self.compared_run = compared_run
         self.marked: list[Summary] = []
@@ -196,11 +199,8 @@ class HistoryScreen(BaseScreen):
             await self.open_prompt(hint, lambda note: self.change(history.save_note(chosen.path, note)), chosen.note)
 
     def action_trend(self) -> None:
-        from fstui.report.history import NO_TREND  # noqa: PLC0415
-
-        columns = 2 if self.size.width >= MIN_TWO_COLUMN_WIDTH else 1
-        if cards := drawing.trends(self.rows or [], self.size.height - 2, columns):
-            self.app.push_screen(PageScreen("trend", cards))
+        if self.rows is None or repeated_series(self.rows):
+            self.app.push_screen(TrendScreen(self.filter_text))
         else:
             self.say(NO_TREND)
 
@@ -229,10 +229,17 @@ class HistoryScreen(BaseScreen):
         else:
             await super().go_back()
 
+    @property
+    def _number_text(self) -> str:
+        return counted(len(self.rows or ()), "saved run")
+
+    def _draw_rows(self, width: int) -> TableContent:
+        return drawing.rows(self.rows or (), width)
+
     def _draw_title(self, width: int, height: int) -> list[Text]:
         marked = ", ".join(run.id for run in (self.compared_run, *self.marked) if run)
-        name = f"compare {marked} with …" if marked else "history"
-        number = "" if self.rows is None else counted(len(self.rows), "saved run")
+        name = f"compare {marked} with …" if marked else self.NAME
+        number = "" if self.rows is None else self._number_text
         number = f"“{self.filter_text}”: {number}" if self.filter_text else number
         number = " · ".join(filter(None, (drawing.rates_label(self.rows or (), width), number)))
         return [title_line(name, "", number, width)]
@@ -245,7 +252,8 @@ class HistoryScreen(BaseScreen):
     def _draw_trend(self, width: int, height: int) -> list[Text]:
         if (chosen := self.chosen) is None or self.size.height < _MIN_TREND_SCREEN_LINES:
             return []
-        return drawing.trend(self._all_runs, chosen, width, _TREND_LINES)
+        runs = next((runs for runs in repeated_series(self._all_runs) if chosen in runs), None)
+        return drawing.trend(runs, chosen, width, _TREND_LINES) if runs else []
 
     def _draw_selected(self, width: int, height: int) -> list[Text]:
         chosen = self.chosen
@@ -254,3 +262,70 @@ class HistoryScreen(BaseScreen):
 
     def _draw_file(self, width: int, height: int) -> list[Text]:
         return drawing.file_lines(self.chosen, width) if self.chosen else [line()]
+
+
+class TrendScreen(HistoryScreen):
+    """A row for each series of runs, and a bar for each run of the selected series. Enter opens the selected run."""
+
+    KEYS = (
+        HistoryScreen.KEYS[0],
+        Command("trend.earlier", "left", "choose_run(-1)", "run", "Select the run before this one.", shown_as="←→"),
+        Command("trend.later", "right", "choose_run(1)", "", "Select the run after this one."),
+        *(command for command in HistoryScreen.KEYS[1:] if command.id != "history.trend"),
+        COPY,
+    )
+    HELP_TEXT = (
+        "A series is at least two finished runs of one scenario with the same settings on one filesystem, without "
+        "--max-rate or --idle. The bars of the selected series show the rates of its runs, in the colours of their "
+        "verdicts. CHANGE is the last rate compared with the first. On the command line: fstui history trend."
+    )
+    NAME = "trend"
+
+    def __init__(self, filter_text: str) -> None:
+        super().__init__()
+        self.table.border_title = "series of runs"
+        self.filter_text = filter_text
+        self._series: list[list[Summary]] = []
+        self._run_indexes: dict[str, int] = {}
+        """The index of the selected run of a series, from its end, by the path of its last run."""
+
+    @property
+    def chosen(self) -> Summary | None:
+        runs, index = self._chosen_series, self._run_indexes.get(self.table.chosen_key or "", -1)
+        return runs[max(index, -len(runs))] if runs else None
+
+    @property
+    def _chosen_series(self) -> list[Summary]:
+        return next((runs for runs in self._series if runs[-1].path == self.table.chosen_key), [])
+
+    def _show_rows(self) -> None:
+        self._series = repeated_series(self.rows or ())
+        super()._show_rows()
+
+    def action_choose_run(self, offset: int) -> None:
+        if chosen := self.chosen:
+            runs = self._chosen_series
+            index = runs.index(chosen) - len(runs) + offset
+            self._run_indexes[runs[-1].path] = max(min(index, -1), -len(runs))
+            self._show_chosen()
+
+    def action_trend(self) -> None:
+        """Do nothing: this screen is the trend."""
+
+    def action_copy(self) -> None:
+        sections = trend_report(self.rows or ()).sections
+        self.copy("\n\n".join("\n".join((section.title, *section.lines)) for section in sections))
+
+    @property
+    def _number_text(self) -> str:
+        return f"{len(self._series)} series"
+
+    def _draw_rows(self, width: int) -> TableContent:
+        return drawing.series_rows(self._series, width)
+
+    def _draw_empty_message(self, width: int, height: int) -> list[Text]:
+        return [] if self._series else [line(f"  {self._empty_text if self.rows is None else NO_TREND}")]
+
+    def _draw_trend(self, width: int, height: int) -> list[Text]:
+        chosen = self.chosen
+        return drawing.trend(self._chosen_series, chosen, width, max(height - 3, 1), dated=True) if chosen else []
