@@ -122,7 +122,7 @@ class Ratio(msgspec.Struct, frozen=True):
 def _digits(factor: float) -> str:
     if factor >= _MAX_WITH_DECIMALS:
         return count(factor)
-    return f"{factor:.2f}" if factor >= _MIN_WITH_TWO_DECIMALS else f"{factor:.2g}"
+    return f"{factor:.2f}" if factor >= _MIN_WITH_TWO_DECIMALS else f"{factor:#.2g}"
 
 
 class Rank(NamedTuple):
@@ -171,7 +171,7 @@ class Comparison:
         ranks = [rank for name in self.step_names for rank in self.ranking(name)]
         intervals = [rank.ratio for rank in ranks if rank.ratio.low is not None]
         if not intervals:
-            note = "Without several rounds (--rounds), the ratios have no interval: a difference may be chance."
+            note = "Without --rounds, a ratio has no interval: a difference may be chance."
             return Trust("In one run each, ", note)
         if not all(interval.paired for interval in intervals):
             note = (

@@ -275,13 +275,13 @@ def test_another_verdict_and_other_rates_are_named() -> None:
 
 def test_large_ratios_have_no_decimals() -> None:
     assert str(Ratio(1100.56)) == "1\xa0101 ×"
-    assert str(Ratio(0.0027, 0.002, 0.5)) == "0.0027 × (0.002–0.50)"
+    assert str(Ratio(0.0027, 0.002, 0.5)) == "0.0027 × (0.0020–0.50)"
 
 
 def test_single_runs_say_that_they_have_no_interval() -> None:
     both = (screens.RUN, replace(screens.RUN, id="other"))
     assert [side.name for side in Comparison(both).sides] == [screens.RUN.id, "other"]
-    assert str(ratio(*both)) == "1.00 ×" and "have no interval" in Comparison(both).trust.note
+    assert str(ratio(*both)) == "1.00 ×" and "has no interval" in Comparison(both).trust.note
 
 
 def test_flushes_per_sync_is_that_of_the_run_on_a_busy_disk() -> None:

@@ -39,6 +39,13 @@ def test_verdicts_of_a_comparison_have_their_colour() -> None:
     assert coloured and all("! suspicious" in text.plain for text in coloured)
 
 
+def test_a_ratio_is_red_if_the_faster_run_is_not_durable() -> None:
+    report = compare.comparison_report([replace(RUNS[1], verdict="not-durable"), RUNS[0]])
+    (_, draw), *_ = blocks(report)
+    rows = [text for text in draw(80) if "A 1.60 ×" in text.plain]
+    assert rows and any(text.plain[span.start : span.end] == "A 1.60 ×" for text in rows for span in text.spans)
+
+
 async def page(pilot: Pilot[int], screen: PageScreen) -> list[str]:
     pilot.app.push_screen(screen)
     await pilot.pause()

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from fstui.report import compare
 from fstui.report.comparison import NOT_DURABLE_TEXT as NOT_DURABLE
-from fstui.report.comparison import Comparison
+from fstui.report.comparison import Comparison, ratio_of
 from fstui.report.sections import Report, Section, cell_text, cell_value
 from fstui.report.text import NONE
 from fstui.tui.drawing import latency
@@ -46,15 +46,16 @@ SIDE_BY_SIDE = (
     Column("STEP", gap=0, cut="middle"),
     Column("A RATE/S", 9, right=True),
     Column("B RATE/S", 9, right=True),
-    Column("RATIO", right=True),
+    Column("FASTER", right=True),
     Column("A P99", 7, right=True, gap=2, from_width=66),
-    Column("B P99", 7, right=True, from_width=66),
+    Column("B P99", 7, right=True, gap=2, from_width=66),
 )
 """The columns of two runs on a narrow screen: one row per step, so that more steps fit."""
 
 
 def blocks(report: Report, height: int = 0) -> list[Card]:
     """Return cards: the runs, the steps, and latency maps of the step whose rates differ most. They fill ``height``."""
+    comparison = Comparison(report.runs)
     legend, *sections = [section for section in report.text_sections[1:] if not section.only_in_documents]
     steps = [section for section in sections if section.header == compare.RANKING_HEADER]
     notes = [note for section in sections if section.title == compare.NOTES_TITLE for note in section.lines]
@@ -62,8 +63,9 @@ def blocks(report: Report, height: int = 0) -> list[Card]:
 
     def draw(width: int) -> list[Text]:
         faint = [part for note in notes for part in paragraph(note, width, style=FAINT)]
-        draw_steps = _side_by_side if width < MIN_FRAME_WIDTH and len(legend.rows) == 2 else _steps
-        return [*section_lines(legend, width), rule(width, "steps"), *draw_steps(steps, width), *faint]
+        side_by_side = width < MIN_FRAME_WIDTH and len(legend.rows) == 2
+        rows = _side_by_side(steps, comparison, width) if side_by_side else _steps(steps, width)
+        return [*section_lines(legend, width), rule(width, "steps"), *rows, *faint]
 
     cards: list[Card] = [("runs", draw)]
     cards += [(section.title, partial(section_lines, section._replace(title=""))) for section in other_sections]
@@ -72,7 +74,7 @@ def blocks(report: Report, height: int = 0) -> list[Card]:
         lines_above = sum(len(lines(width)) + _FRAME_LINES for _, lines in cards)
         return _maps(views, width, height - _OTHER_LINES - lines_above)
 
-    return [*cards, ("", draw_maps)] if (views := list(_views(Comparison(report.runs)))) else cards
+    return [*cards, ("", draw_maps)] if (views := list(_views(comparison))) else cards
 
 
 def _views(comparison: Comparison) -> Iterator[tuple[str, latency.LatencyView]]:
@@ -119,24 +121,31 @@ def _steps(steps: Sequence[Section], width: int) -> list[Text]:
     return drawn
 
 
-def _side_by_side(steps: Sequence[Section], width: int) -> list[Text]:
-    """Draw a row for each step, with the rates of both sides and the ratio, and remarks below."""
+def _side_by_side(steps: Sequence[Section], comparison: Comparison, width: int) -> list[Text]:
+    """Draw a row for each step, with remarks below. A ratio is red if the faster side does not wait for syncs."""
     rows: list[tuple[str, ...]] = []
-    for step in steps:
+    leads = [_lead(comparison, step.title) for step in steps]
+    for step, (lead, _) in zip(steps, leads, strict=True):
         sides = {cell_text(letter): list(map(cell_text, cells)) for letter, *cells in step.rows}
-        (a_rate, _, a_ratio, _, a_p99, _), (b_rate, _, b_ratio, _, b_p99, _) = (
+        (a_rate, *_, a_p99, _), (b_rate, *_, b_p99, _) = (
             sides.get(letter, [NONE] * (len(compare.RANKING_HEADER) - 1)) for letter in "AB"
         )
-        ratio = f"A {a_ratio}" if a_ratio == NOT_DURABLE else b_ratio.replace(NOT_DURABLE, f"B {NOT_DURABLE}")
-        rows.append((step.title, a_rate, b_rate, ratio, a_p99, b_p99))
-    wanted = {"STEP": width * 3 // 10, "RATIO": max((cell_len(row[3]) for row in rows), default=0)}
+        rows.append((step.title, a_rate, b_rate, lead, a_p99, b_p99))
+    wanted = {"STEP": width * 3 // 10, "FASTER": max(map(cell_len, ("FASTER", *(lead for lead, _ in leads))))}
     columns = [replace(head, width=wanted.get(head.title, head.width)) for head in SIDE_BY_SIDE]
     names = tell_apart([row[0] for row in rows], fit_columns(columns, width - 4)[0].width)
     drawn = table(columns, [(name, *row[1:]) for name, row in zip(names, rows, strict=True)], width)
-    for row in drawn:
-        row.highlight_regex(f"[AB] {NOT_DURABLE}", BAD)
+    for row, (lead, style) in zip(drawn[1:], leads, strict=True):
+        row.highlight_words([lead], style)
     with_remarks = ((row, *_remarks(step, width)) for row, step in zip(drawn[1:], steps, strict=True))
     return [drawn[0], *(part for lines in with_remarks for part in lines)]
+
+
+def _lead(comparison: Comparison, step_name: str) -> tuple[str, str]:
+    """Return the faster side with its ratio, ``A 2.42 ×``, and the style."""
+    ranking = comparison.ranking(step_name)
+    ratio = ratio_of(ranking[1].side, ranking[0].side, step_name) if len(ranking) > 1 else None
+    return (f"{ranking[0].side.letter} {ratio}", BAD * ranking[0].not_durable) if ratio else (NONE, "")
 
 
 def _remarks(step: Section, width: int) -> list[Text]:
