@@ -135,7 +135,8 @@ async def test_columns_of_a_short_recording_are_wider() -> None:
     async with recorded(INCIDENT) as pilot:
         lines = await press(pilot, "down")
     name = next(y for y, line in enumerate(lines) if " written " in line)
-    assert len(re.findall("[⠁-⣿]", lines[name - 1])) == 32, "two cells for each of 16 minutes"
+    assert len(re.findall("[⠁-⣿]", lines[name - 1])) == 43, "16 minutes fill the width"
+    assert any(re.search(r" 13:3\d .*▲ 13:43 .* 13:49$", line.rstrip()) for line in lines), "it ends at the last record"
 
 
 async def test_a_gap_is_named() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from itertools import groupby
+from itertools import groupby, pairwise
 from math import ceil
 
 import msgspec
@@ -82,12 +82,14 @@ class RecordingView(msgspec.Struct, frozen=True):
         return int((self.time - self.start) // self.cell_s)
 
 
-def columns(view: RecordingView, width: int) -> tuple[int, int]:
-    """Return the number of columns of a chart and their width in cells. A short recording has wider columns."""
-    cells = max(width - _LABEL_WIDTH - _PEAK_WIDTH - 2, 10)
-    recorded = ceil((view.what_happened.end - view.what_happened.start) / view.cell_s) + 1
-    column_width = max(cells // recorded, 1)
-    return cells // column_width, column_width
+def columns(view: RecordingView, width: int) -> int:
+    """Return the number of columns of a chart. A short recording has fewer columns, some wider than one cell."""
+    recorded = ceil(view.what_happened.end / view.cell_s) - int(view.what_happened.start // view.cell_s)
+    return max(min(_chart_width(width), recorded), 1)
+
+
+def _chart_width(width: int) -> int:
+    return max(width - _LABEL_WIDTH - _PEAK_WIDTH - 2, 10)
 
 
 def title(view: RecordingView, width: int) -> Text:
@@ -100,7 +102,8 @@ def timeline(view: RecordingView, width: int, height: int, figures: Sequence[Cha
 
     The columns of the incident at the chosen moment have the warning colour.
     """
-    number, column_width = columns(view, width)
+    number, axis_width = columns(view, width), _chart_width(width)
+    edges = [axis_width * cell // number for cell in range(number + 1)]  # where columns begin, and the end of the last
     cursor = min(max(view.cell, 0), number - 1)
     buckets = [view.buckets.get(cell) for cell in range(number)]
     series = [(chart, [None if each is None else chart.value(each) for each in buckets]) for chart in figures]
@@ -123,13 +126,13 @@ def timeline(view: RecordingView, width: int, height: int, figures: Sequence[Cha
     unusual = [incident is not None and incident.start < at + view.cell_s and incident.end > at for at in begins]
     for index, (chart, values) in enumerate(shown):
         chart_rows = min(rows + (index < extra), _MAX_CHART_ROWS)
-        lines += _chart(chart, values, cursor, chart_rows, unusual=unusual, column_width=column_width)
+        lines += _chart(chart, values, cursor, chart_rows, unusual=unusual, edges=edges)
     pattern = "%H:%M" if view.cell_s >= ZOOMS[0] else "%H:%M:%S"
     start, time, end = (
         f"{datetime.fromtimestamp(when):{pattern}}"
         for when in (view.start, view.time, view.start + number * view.cell_s)
     )
-    axis_width, place = number * column_width, cursor * column_width
+    place = edges[cursor]
     label = f"▲ {time}"
     if place + len(label) > axis_width:
         place, label = place - len(time) - 1, f"{time} ▲"
@@ -151,7 +154,7 @@ def _chart(
     rows: int,
     *,
     unusual: Sequence[bool],
-    column_width: int,
+    edges: Sequence[int],
 ) -> list[Text]:
     """Draw a chart. Its name is on the left, its value at the chosen moment and its highest value on the right."""
     highest = chart.format_value(max(value for value in values if value is not None))
@@ -159,19 +162,20 @@ def _chart(
     shades_of_rows = shades(TIME if chart.logarithmic else AREA)
     # the uppermost dot stays blank, so that full charts do not touch
     dots = [0 if share is None else max(round(share * (4 * rows - 1)), 1) for share in chart.heights(values)]
+    names = {rows - 1: chart.name, rows - 2: "log scale" if chart.logarithmic else ""}
     remarks = {rows - 1: (figure, HEAD), rows - 2: (f"peak {highest}" if figure != highest else "", FAINT)}
     lines = []
     for row in reversed(range(rows)):
         style = shades_of_rows[rows < 3 or row * 4 >= rows]
         signs = [
-            (charts.braille_cell(filled, filled, row) * column_width, WARNING if is_unusual else style)
-            for filled, is_unusual in zip(dots, unusual, strict=True)
+            (charts.braille_cell(filled, filled, row) * (end - begin), WARNING if is_unusual else style)
+            for filled, is_unusual, (begin, end) in zip(dots, unusual, pairwise(edges), strict=True)
         ]
         signs[cursor] = (f"│{signs[cursor][0][1:]}", HEAD) if signs[cursor][0].isspace() else signs[cursor]
         remark, style_of_remark = remarks.get(row, ("", ""))
         lines.append(
             line(
-                (f"{chart.name if row == rows - 1 else '':>{_LABEL_WIDTH - 2}} │", FAINT),
+                (f"{names.get(row, ''):>{_LABEL_WIDTH - 2}} │", FAINT),
                 *(("".join(sign for sign, _ in span), style) for style, span in groupby(signs, lambda sign: sign[1])),
                 (fit_right(remark, _PEAK_WIDTH), style_of_remark),
             )
@@ -280,9 +284,10 @@ def sentence(view: RecordingView, width: int) -> list[Text]:
 
 
 def incidents(view: RecordingView, width: int) -> list[Text]:
-    """If there are several incidents, draw the beginning of their sentences. The one at the chosen moment is bold."""
-    listed, current = view.what_happened.incidents, _incidents_at(view)[:1]
-    lines = [rule(width, counted(len(listed), "incident"), "n, p")]
+    """Draw the beginning of the sentences of several incidents, by time. The one at the chosen moment is bold."""
+    listed = sorted(view.what_happened.incidents, key=lambda incident: incident.start + incident.end)
+    current = _incidents_at(view)[:1]
+    lines = [rule(width, f"{counted(len(listed), 'incident')}, by time", "n, p")]
     for incident in listed:
         text = incident_line(incident).partition(";")[0].partition(" in ")[0]
         lines.append(line((f"   {fit(text, width - 4)}", HEAD if incident in current else "")))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 from functools import partial
+from math import ceil
 
 from msgspec.structs import replace
 from rich.text import Text
@@ -103,7 +104,7 @@ class RecordingScreen(BaseScreen):
         number = self._columns("timeline", view)
         if not view.start or not 0 <= view.cell < number:
             cell_s = view.cell_s
-            earliest, latest = (bound // cell_s * cell_s for bound in (begin, end - (number - 1) * cell_s))
+            earliest, latest = begin // cell_s * cell_s, (ceil(end / cell_s) - number) * cell_s
             start = max(min(view.time // cell_s * cell_s - number // 2 * cell_s, latest), earliest)
             view = replace(view, start=start, buckets={})
         self.view = view
@@ -122,7 +123,7 @@ class RecordingScreen(BaseScreen):
         self.redraw()
 
     def _columns(self, part: str, view: RecordingView) -> int:
-        return drawing.columns(view, self.part(part).size.width - 2 * self.part(part).has_frame)[0]
+        return drawing.columns(view, self.part(part).size.width - 2 * self.part(part).has_frame)
 
     @work(exclusive=True, group="read")
     async def action_move(self, offset: int) -> None:
