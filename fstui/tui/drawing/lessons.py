@@ -28,7 +28,8 @@ STAGES = ("predict", "run", "compare", "explain", "question")
 _STEP_WIDTH, _RATE_WIDTH, _MIN_BAR_WIDTH = 22, 32, 6
 _PROSE_WIDTH = 100
 _MIN_QUESTION_WIDTH = 90
-_MIN_MAP_WIDTH = 48
+_MIN_MAP_WIDTH, _TWO_MAPS_FROM = 48, 80
+"""Width of a map; two narrower ones are shown from the second width, because a lesson compares."""
 _OMITTED_SETTINGS = ("max_bytes_per_s", "prefill", "seconds")
 """Settings that do not matter to the student, and the length of the step, which is listed last."""
 _RIGHT_STYLES = (WARNING, "", GOOD)
@@ -223,10 +224,6 @@ def comparison(choice: Choice, chosen: int | None, claims: Sequence[CheckedClaim
     return [*lines, *question("", choice, chosen, width, remark=remark)]
 
 
-def explanation(lesson: Lesson, width: int) -> list[Text]:
-    return [*prose(lesson.explain, width), *meanings(lesson, width)]
-
-
 def meanings(lesson: Lesson, width: int) -> list[Text]:
     names = tuple(dict.fromkeys((*lesson.words, *terms_in(lesson.explain))))
     return [line(), rule(width, "terms in this lesson", "g: all terms"), *term_lines(names, width)] if names else []
@@ -263,7 +260,7 @@ def heat_maps(progress_by_label: Mapping[str, Progress], width: int, height: int
         (f"{label}: {step.name}", _view(step))
         for label, progress in progress_by_label.items()
         for step in _measured_steps(progress)
-    ][-max(width // _MIN_MAP_WIDTH, 1) :]
+    ][-max(width // _MIN_MAP_WIDTH, 1 + (width >= _TWO_MAPS_FROM)) :]
     return latency.heat_maps(views, width, height, frame=frame) if views else []
 
 
@@ -313,7 +310,8 @@ def _measured_rates(lesson: Lesson, result: TakenLesson, width: int) -> list[Tex
 def _measured_step(name: str, index: int, progress: Progress | None) -> tuple[Step | Snapshot | None, tuple[str, str]]:
     if progress is not None:
         if (finished_step := next((step for step in _finished_steps(progress) if step.name == name), None)) is not None:
-            return finished_step, step_style(finished_step.status)
+            is_done = finished_step.status == "finished"  # a tick would look like a verdict
+            return finished_step, (" ", "") if is_done else step_style(finished_step.status)
         if progress.current_index == index or (progress.snapshot is not None and progress.snapshot.index == index):
             return progress.snapshot, ("▸", HEAD)
     return None, ("·", "")

@@ -179,11 +179,12 @@ class LessonScreen(BaseScreen):
 
     def compose(self) -> ComposeResult:
         yield self.lines("title", self._draw_title)
-        with VerticalScroll(id="pages", can_focus=False):
-            yield self.lines("text", self._draw_page, frame=True)
-            yield self.lines("pictures", self._draw_pictures, frame=True)
-        yield Slices(self._draw_map, id="map")
-        yield self.lines("prompt", lambda width, height: [line((f"   {prompt}", HEAD)) for prompt in self._prompts()])
+        with Container(id="stage"):
+            with VerticalScroll(id="pages", can_focus=False):
+                yield self.lines("text", self._draw_page, frame=True)
+                yield self.lines("pictures", self._draw_pictures, frame=True)
+            yield Slices(self._draw_map, id="map")
+            yield self.lines("prompt", self._draw_prompts)
         yield self.footer_lines()
 
     async def on_mount(self) -> None:
@@ -315,7 +316,8 @@ class LessonScreen(BaseScreen):
                 is_huge = self.has_class("-huge")
                 return [*comparison, *(drawing.disks(lesson, self._planned_runs, width) if is_huge else [])]
             case "explain":
-                return drawing.explanation(lesson, width)
+                meanings = drawing.meanings(lesson, width) if self.has_class("-huge") else []
+                return [*drawing.prose(lesson.explain, width), *meanings]
         question = drawing.question("", lesson.question, self.answer, width, remark="right" if self.answer else "")
         if not self.has_class("-huge"):
             return question
@@ -336,21 +338,25 @@ class LessonScreen(BaseScreen):
         reach = drawing.location_lines(self.lesson, self._planned_runs, width, hidden=is_hidden)
         disks = drawing.disks(self.lesson, self._planned_runs, width)
         if is_hidden:
-            return [*reach, *disks]
+            return [*reach, *([] if self.has_class("-narrow") else disks)]
         runs = drawing.runs(self.lesson.runs, self._progress, self._disks, width)
-        measured = [line(), rule(width, "what was measured", "simulated"), *runs]
+        measured = [line(), rule(width, "what was measured", "simulated"), *runs[:-1]]
         is_huge = self.has_class("-huge")
         if self.stage != "explain":
             return [*measured, *reach, *([] if is_huge else disks)]
+        if not is_huge:
+            return [*measured, *reach, *disks, *drawing.meanings(self.lesson, width)]
         drawn = [*reach, *measured, *disks]
         height = min(self.size.height - len(drawn) - OTHER_LINES, MAX_MAP_LINES)
-        has_maps = is_huge and height >= MIN_MAP_LINES
-        maps = drawing.heat_maps(self._progress, width, height, frame=False) if has_maps else []
+        maps = drawing.heat_maps(self._progress, width, height, frame=False) if height >= MIN_MAP_LINES else []
         return [*drawn, *([line(), *maps] if maps else [])]
 
     def _draw_map(self, width: int, height: int) -> list[Text]:
         frame = self.part("text").has_frame
         return drawing.heat_maps(self._progress, width, height, frame=frame) if height >= MIN_MAP_LINES else []
+
+    def _draw_prompts(self, width: int, height: int) -> list[Text]:
+        return [line((f"   {prompt}", HEAD)) for prompt in self._prompts()]
 
     def _prompts(self) -> Iterator[str]:
         if self._plug_label is not None:

@@ -79,7 +79,7 @@ class PowerCutScreen(BaseScreen):
 
     def compose(self) -> ComposeResult:
         yield self.lines("title", self._draw_title, classes="line")
-        yield Cards(self._cards())
+        yield Cards(self._cards(), max_columns=1)
         yield self.footer_lines()
 
     def on_mount(self) -> None:
