@@ -62,7 +62,7 @@ async def test_r_shows_the_risk_and_escape_returns_to_the_watch() -> None:
         text = " ".join(" ".join(screen_lines(app)).split())
         assert "postgres (700): at most 3.0 MiB of O_DIRECT writes" in text
         assert "[red]" in text, "names are data"
-        assert "bytes at risk at most 48 MiB" in text and "the oldest at most 118 s" in text
+        assert "bytes at risk peak 48 MiB" in text and "the oldest peak 118 s" in text
         assert any("cp (950)" in line and "/backup " in line for line in screen_lines(app))
         await pilot.press("escape")
         await pilot.pause()
@@ -83,7 +83,7 @@ def test_an_age_that_may_be_too_low_is_not_charted() -> None:
     for at_s in range(1, 31):
         unwritten = file("/srv/d", "dd (9)", dirty_bytes=MIB, oldest_s=float(at_s), may_be_older=at_s < 20)
         recent.add(1.0, moment_of(AtRisk(files=(unwritten,))))
-    *_, lowest, _ = (text.plain for text in last_minutes(recent, 80, 12))
+    *_, lowest, _ = (text.plain for text in last_minutes(recent, None, 80, 12))
     _, unwritten_bytes, ages = lowest.split("┤")
     assert re.match("⣿{29} ", unwritten_bytes) and re.match(" {18}⢸⣿{10} ", ages), "known after 19 of 30 s"
 
@@ -92,8 +92,17 @@ def test_charts_show_the_highest_age_and_number_of_names() -> None:
     recent = RecentSamples[Moment]()
     for moment in (Moment(9 * MIB, 1.0, 1), Moment(0, 12.0, 7)) * 150:
         recent.add(0.1, moment)
-    text = "\n".join(line.plain for line in last_minutes(recent, 160, 12))
-    assert "at most 9.0 MiB" in text and "at most 12 s" in text and "at most 7" in text
+    text = "\n".join(line.plain for line in last_minutes(recent, None, 160, 12))
+    assert "peak 9.0 MiB" in text and "peak 12 s" in text and "peak 7" in text
+
+
+def test_the_last_column_of_a_chart_is_the_last_second() -> None:
+    recent = RecentSamples[Moment]()
+    for _ in range(40):
+        recent.add(1.0, Moment(9 * MIB, 9.0, 0))
+    title, *_, above, lowest, times = (text.plain for text in last_minutes(recent, Moment(MIB, 9.0, 0), 80, 12))
+    assert title.endswith("until now ──") and times.split()[4] == "now"
+    assert re.search("│⣿{28}  ", above) and re.search("0 ┤⣿{29} ", lowest), "9 MiB before, 1 MiB now"
 
 
 def test_the_log_of_a_program_is_named_below_the_table() -> None:

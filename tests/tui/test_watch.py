@@ -102,7 +102,7 @@ async def test_only_the_devices_of_the_filesystem_are_shown() -> None:
     devices = {line.split()[1] for line in lines if " MiB " in line}
     assert devices == {"loop0", "sda"}
     assert any("all programs · loop0 ─" in line for line in lines)
-    assert any("flushes/s" in line and "at most 11.0" in line for line in lines), "no flush is counted twice"
+    assert any("flushes/s" in line and "peak 11.0" in line for line in lines), "no flush is counted twice"
 
 
 async def test_no_waiting_program_is_reported() -> None:

@@ -74,8 +74,6 @@ def _size(mib: float) -> str:
 BYTES = Figure("bytes at risk", lambda moment: moment.bytes / _MIB, _size, 1)
 OLDEST = Figure("the oldest", lambda moment: moment.oldest_s, lambda value: f"{value:.0f} s", 10, colour=TIME)
 NAMES = Figure("new names", lambda moment: moment.names, count, 10)
-_FIGURES = ((BYTES, OLDEST, NAMES), (BYTES, OLDEST), (BYTES, OLDEST, NAMES))
-"""The figures to chart in one, two or three columns of charts."""
 
 
 def moment_of(state: AtRisk) -> Moment:
@@ -94,10 +92,11 @@ def _most(moments: Sequence[Moment]) -> Moment:
     return Moment(max(bytes_), maximum(ages_s), maximum(names))
 
 
-def last_minutes(recent: RecentSamples[Moment], width: int, height: int) -> Sequence[Text]:
-    return charts.last_minutes(
-        f"at risk, drawn every {_CELL_S} s", _FIGURES, recent, _most, width=width, height=height, cell_s=_CELL_S
-    )
+def last_minutes(recent: RecentSamples[Moment], now: Moment | None, width: int, height: int) -> Sequence[Text]:
+    """Draw the charts, whose last column is the last second. New names have a chart if there were any."""
+    wide = (BYTES, OLDEST, NAMES) if recent.any(lambda moment: moment.names) else (BYTES, OLDEST)
+    figures = (wide, (BYTES, OLDEST), wide)  # in one, two or three columns of charts
+    return charts.last_minutes("at risk", figures, recent, _most, width=width, height=height, cell_s=_CELL_S, now=now)
 
 
 def title(view: RiskView, width: int) -> Text:

@@ -27,7 +27,7 @@ MIN_FRAME_WIDTH = 110
 """Narrower screens have no frames."""
 _SELECTED_MARGIN = "▌"
 _SEPARATOR, _MIN_PATH_WIDTH = " · ", 12
-_MAX_HEADLINE_WIDTH = 120
+_MAX_HEADLINE_WIDTH = 160
 _INSET, _LABEL_WIDTH = 3, 9
 """Blank cells before a line, so that it starts below the title of its frame; cells for the label of evidence."""
 _NARROW_WIDTH = 80

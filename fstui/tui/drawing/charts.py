@@ -20,7 +20,7 @@ from fstui.tui.styles import AREA, FAINT, HEAD, TIME, WARNING, shades
 MIN_AREA_LINES = 5
 """Height of a rule, a name, two lines of chart and the time axis."""
 _LABEL_WIDTH = 8
-_MAX_CHART_LINES = 24
+_MAX_CHART_LINES = 40
 _WIDE_SCREEN = 110
 _MIN_MINUTES_S = 150
 """Times from this length are in minutes."""
@@ -43,9 +43,9 @@ def bar(value: float, scale: LogScale, cells: int) -> str:
 
 
 def round_up(value: float) -> float:
-    """Return the upper end of an axis for the value: 1, 2, 3 or 5 times a power of ten."""
+    """Return the upper end of an axis for the value: a round number, of which the value is at least two thirds."""
     power = 10.0 ** floor(log10(value))
-    return next(step * power for step in (1, 2, 3, 5, 10) if step * power >= value * 0.999999)
+    return next(step * power for step in (1, 1.5, 2, 3, 4, 5, 6, 8, 10) if step * power >= value * 0.999999)
 
 
 def sparkline(timeline: Sequence[TimelinePoint], width: int) -> str:
@@ -143,8 +143,8 @@ class Layout(NamedTuple):
     cover more time, because its connection may be slow."""
 
 
-def chart_layout(width: int) -> Layout:
-    columns = 1 if width < 66 else 2 if width < 160 else 3
+def chart_layout(width: int, max_columns: int = 3) -> Layout:
+    columns = min(1 if width < 66 else 2 if width < 160 else 3, max_columns)
     chart_width = (width - 2) // columns
     return Layout(columns, chart_width, chart_width - _LABEL_WIDTH - 2, 4 if width >= _WIDE_SCREEN else 10)
 
@@ -158,17 +158,21 @@ def last_minutes(
     width: int,
     height: int,
     cell_s: int | None = None,
+    now: Sample | None = None,
 ) -> Sequence[Text]:
-    """Draw area charts of samples. ``join`` combines the samples of half a cell."""
+    """Draw area charts of samples. ``join`` combines the samples of half a cell. ``now``: the last cell."""
     if height < MIN_AREA_LINES:
         return ()
-    layout = chart_layout(width)
+    layout = chart_layout(width, len(figures[-1]))
     cell_s = cell_s or layout.cell_s
-    first_s, last_s = recent.time_range_s(cell_s, 2 * layout.cells)
+    half_cells = 2 * (layout.cells - (now is not None))
+    first_s, last_s = recent.time_range_s(cell_s, half_cells)
     if first_s == last_s:  # no cell is complete
         return (rule(width, name, "measuring"),) if recent.end_s else ()
-    series = tuple(join(samples) if samples else None for samples in recent.series(cell_s, 2 * layout.cells))
-    return areas(name, figures, series, last_s - first_s, cell_s, width=width, height=height)
+    series = [join(samples) if samples else None for samples in recent.series(cell_s, half_cells)]
+    series += [now, now] if now is not None else []
+    end = f"≤ {cell_s} s ago" if now is None else "now"
+    return areas(name, figures, tuple(series), last_s - first_s, cell_s, end=end, width=width, height=height)
 
 
 def device_minutes(
@@ -190,14 +194,15 @@ def areas(
     span_s: float,
     cell_s: int,
     *,
+    end: str,
     width: int,
     height: int,
 ) -> tuple[Text, ...]:
     """Draw area charts of a series with two samples per cell; no lines if there is nothing to draw.
 
-    ``cell_s``: seconds per cell. A cell is drawn when it is complete, so the charts end at most this long ago.
+    ``cell_s``: seconds per cell. A cell is drawn when it is complete, so at most this long after ``span_s``.
     """
-    layout = chart_layout(width)
+    layout = chart_layout(width, len(figures[-1]))
     counted = [
         figure
         for figure in figures[layout.columns - 1]
@@ -208,15 +213,14 @@ def areas(
     # a last row that is less than half full is left out: the other charts become higher
     rows = max(min((height - 2) // 4, floor(len(counted) / layout.columns + 0.5)), 1)
     chart_height = min((height - 2) // rows, _MAX_CHART_LINES)
-    lines = [rule(width, name, f"{_duration(span_s)}, until ≤ {cell_s} s ago")]
+    lines = [rule(width, name, f"{_duration(span_s)}, until {end}" if end != "now" else "until now")]
     for start in range(0, min(rows * layout.columns, len(counted)), layout.columns):
         shown = counted[start : start + layout.columns]
         charts = [_area(figure, series, layout.cells, chart_height) for figure in shown]
         lines += [line(*(span for chart in charts for span in chart[index])) for index in range(chart_height)]
-    end = f" ≤ {cell_s} s ago"
     oldest_s = span_s + cell_s
     oldest_s = oldest_s if oldest_s < _MIN_MINUTES_S else ceil(oldest_s / 60) * 60
-    times = fit(f"≤ {_duration(oldest_s)} ago", layout.cells - len(end)) + end
+    times = fit(f"≤ {_duration(oldest_s)} ago", layout.cells - len(end) - 1) + f" {end}"
     return (*lines, line((fit(" " * (_LABEL_WIDTH + 1) + times, layout.chart_width) * len(shown), FAINT)))
 
 
@@ -225,7 +229,7 @@ def _area(figure: Figure, series: Sequence[Any], cells: int, height: int) -> lis
     highest, rows = max(value for value in values if value is not None), height - 1
     top = round_up(max(highest, figure.min_scale))
     title = f"   {figure.name}"
-    peak = f"at most {figure.to_text(highest)}" if highest else ""
+    peak = f"peak {figure.to_text(highest)}" if highest else ""
     drawn = [[(title, HEAD), (f"{fit_right(peak, _LABEL_WIDTH + 1 + cells - len(title))} ", FAINT)]]
     # zero is one dot high; an unknown value has no dot
     dots = [0 if value is None else max(floor(min(value / top, 1) * rows * 4 + 0.5), 1) for value in values]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 from rich.text import Text
 from textual.app import ComposeResult
-from textual.containers import Container
 
 from fstui.model.at_risk import AtRiskSecond
 from fstui.model.storage import Target
@@ -21,6 +21,10 @@ from fstui.tui.screens.watch import LiveWatchScreen
 
 if TYPE_CHECKING:
     from fstui.runs.watch import WatchInProgress
+
+
+_ABOUT_SENTENCES = 6
+"""The sentences of the help that explain the columns. A wide screen always shows them."""
 
 
 class AtRiskScreen(LiveWatchScreen):
@@ -48,9 +52,9 @@ class AtRiskScreen(LiveWatchScreen):
     def compose(self) -> ComposeResult:
         yield self.lines("title", lambda width, _: [drawing.title(self.view, width)], classes="line")
         yield self.lines("total", self._draw_total, full_height=lambda: self.max_height("total", self._draw_total))
-        with Container(id="above"):
-            yield self.lines("files", self._draw_files, full_height=self._height_above, frame=True)
-            yield self.lines("about", self._draw_about, classes="huge", full_height=self._height_above, frame=True)
+        files_height = partial(self.max_height, "files", self._draw_files)
+        yield self.lines("files", self._draw_files, full_height=files_height, frame=True)
+        yield self.lines("about", self._draw_about, classes="wide", frame=True)
         yield self.lines("minutes", self._draw_minutes, classes="rest", frame=True)
         yield self.footer_lines()
 
@@ -60,8 +64,7 @@ class AtRiskScreen(LiveWatchScreen):
     def apply(self, event: WatchEvent) -> None:
         if isinstance(event, AtRiskSecond):
             self.view = replace(self.view, state=event.second, caveats=event.limits)
-            moment = drawing.moment_of(event.second)
-            self._recent.add(event.second.elapsed_s - self._recent.end_s, moment)
+            self._recent.add(event.second.elapsed_s - self._recent.end_s, drawing.moment_of(event.second))
             self.redraw()
 
     def _draw_total(self, width: int, height: int) -> list[Text]:
@@ -71,13 +74,10 @@ class AtRiskScreen(LiveWatchScreen):
         top = [rule(width, "files and directories")] if self.part("files").has_frame else []
         return [*top, *drawing.rows(self.view, width)]
 
-    def _height_above(self) -> int:
-        drawn = {"files": self._draw_files, "about": self._draw_about}
-        return max(self.max_height(name, draw) for name, draw in drawn.items() if self.part(name).display)
-
     def _draw_minutes(self, width: int, height: int) -> Sequence[Text]:
-        return drawing.last_minutes(self._recent, width, height)
+        now = drawing.moment_of(self.view.state) if self.view.state else None
+        return drawing.last_minutes(self._recent, now, width, height)
 
     def _draw_about(self, width: int, height: int) -> list[Text]:
-        sentences = (f"{sentence}." for sentence in self.HELP_TEXT.removesuffix(".").split(". "))
+        sentences = (f"{sentence}." for sentence in self.HELP_TEXT.split(". ")[:_ABOUT_SENTENCES])
         return [rule(width, "how to read it"), *(part for sentence in sentences for part in paragraph(sentence, width))]

@@ -48,6 +48,8 @@ WAITS = (
     Column("FILE", gap=2, from_width=60, cut="left"),
 )
 _WIDE_SCREEN, _LONG_NAME_WIDTH = 100, 28
+_CELL_S = 4
+"""Seconds per cell of the charts. The figures above them change every second, so a cell may not be much longer."""
 DEVICES = (
     Column("DEVICE", 14, gap=0),
     Column("WRITES/S", 8, right=True, gap=2),
@@ -203,7 +205,9 @@ class WatchScreen(LiveWatchScreen):
         rows = [*top, *self._waits(width)]
         chart_height = height - len(rows) - 1
         name = " · ".join(("all programs", " + ".join(self._charted_devices)))
-        minutes = charts.last_minutes(name, charts.SYNC_FIGURES, self._recent, total, width=width, height=chart_height)
+        minutes = charts.last_minutes(
+            name, charts.SYNC_FIGURES, self._recent, total, width=width, height=chart_height, cell_s=_CELL_S
+        )
         return [*rows, line(), *minutes] if minutes else rows
 
     def _waits(self, width: int) -> list[Text]:
