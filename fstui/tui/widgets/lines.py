@@ -232,9 +232,9 @@ class Slices(DrawnText):
     def render_line(self, y: int) -> Strip:
         return Strip.blank(self.size.width, self._background)
 
-    def line(self, y: int) -> Strip:
-        """Return a line of the map with the filters of the app, which Textual would apply to each piece."""
-        strip, background = _line(self.strips, y) or self.render_line(y), self.background_colors[1]
+    def _strip_of(self, text: Text) -> Strip:
+        """Render a line with the filters of the app, which Textual would apply to each piece."""
+        strip, background = super()._strip_of(text), self.background_colors[1]
         for line_filter in self.get_line_filters():
             strip = strip.apply_filter(line_filter, background)
         return strip
@@ -264,11 +264,13 @@ class Piece(Widget):
             self.refresh(*regions)
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """Return the lines without those copies of each line that Textual would make and keep."""
-        return [self.render_line(y).crop(crop.x, crop.right) for y in crop.line_range]
+        """Cut the piece out of the map's lines. Textual would copy each part, filter the copy, and keep both."""
+        left, strips = self._left_edge + crop.x, self._slices.strips
+        blank = Strip.blank(left + crop.width, self.rich_style)
+        return [(_line(strips, y) or blank).crop(left, left + crop.width) for y in crop.line_range]
 
     def render_line(self, y: int) -> Strip:
-        return self._slices.line(y).crop(self._left_edge, self._left_edge + self.size.width)
+        return self.render_lines(Region(0, y, self.size.width, 1))[0]
 
 
 def _clickable_spans(text: Text) -> Iterator[tuple[Span, dict[str, Any]]]:
