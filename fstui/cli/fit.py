@@ -27,7 +27,7 @@ from fstui.runs import checking
     "products",
     multiple=True,
     metavar="NAME",
-    help="Measure only for this product: etcd, ZooKeeper, 'Redis everysec', CockroachDB or 'Proxmox VE'. Exit with "
+    help="Measure only for this product, such as etcd or 'Redis everysec' ('fstui explain fit' lists them). Exit with "
     "status 3 if the storage does not fit it. May be repeated.",
 )
 @yes_option
