@@ -3,8 +3,6 @@
 Standard library only. Names may contain bytes that are not UTF-8; they are decoded as surrogates.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator

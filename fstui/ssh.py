@@ -1,7 +1,5 @@
 """The command line of ssh for remote hosts, and ssh's error messages in plain words."""
 
-from __future__ import annotations
-
 import shlex
 
 NO_CONNECTION = 255

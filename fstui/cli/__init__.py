@@ -5,8 +5,6 @@ progress to stderr. The module of a command is imported only when the command is
 packages that ``fstui.runs`` itself uses, commands import only ``fstui.model`` and ``fstui.powercut``.
 """
 
-from __future__ import annotations
-
 import gc
 import os
 import sys

@@ -1,7 +1,5 @@
 """``fstui powercut campaign``: cut the power many times by commands, and verify each cut."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import re

@@ -1,7 +1,5 @@
 """``fstui scenarios`` and ``references``: what can be run, and which rates are known."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The commands by name. If the first word is not a command, it is the directory that the app opens."""
 
-from __future__ import annotations
-
 import importlib
 
 import click

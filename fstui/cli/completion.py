@@ -3,8 +3,6 @@
 Every Tab starts a process, so modules are imported as late as possible.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Coroutine, Iterable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Write reports and events to stdout, or to the ``--output`` file."""
 
-from __future__ import annotations
-
 import errno
 import os
 import select

@@ -1,7 +1,5 @@
 """``fstui explain``, ``schema`` and ``manual``: the documentation that is part of the program."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Iterator
 

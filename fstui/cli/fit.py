@@ -1,7 +1,5 @@
 """``fstui fit``: which products the storage is fast enough for."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """``fstui fleet run``, ``check``, ``watch``, ``list``, ``show``, ``compare`` and ``clean``: many hosts at once."""
 
-from __future__ import annotations
-
 import asyncio
 import shlex
 import signal

@@ -1,7 +1,5 @@
 """One run without a screen: print its events or its result to stdout, and its progress to stderr."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """``fstui list``, ``check`` and ``clean``: the filesystems of this host."""
 
-from __future__ import annotations
-
 import asyncio
 import sys
 import time

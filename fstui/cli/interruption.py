@@ -1,7 +1,5 @@
 """Handle SIGINT, SIGTERM and SIGHUP: stop the work, let it clean up, and return the exit status of the signal."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

@@ -1,7 +1,5 @@
 """Write data to stdout and progress to stderr. Text is made safe for a terminal before it is written."""
 
-from __future__ import annotations
-
 import os
 import re
 import select

@@ -1,7 +1,5 @@
 """``fstui powercut write``, ``witness`` and ``verify``: test durability with a power cut."""
 
-from __future__ import annotations
-
 import asyncio
 import sys
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """``fstui record`` and ``what-happened``: record what storage does, and find out later who waited for what."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 from pathlib import Path

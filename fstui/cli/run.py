@@ -1,7 +1,5 @@
 """``fstui run SCENARIO DIR…``"""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import secrets

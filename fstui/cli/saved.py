@@ -1,7 +1,5 @@
 """``fstui history``, ``show``, ``replay`` and ``compare``: the saved runs."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """``fstui serve``: the app in browsers, for a class without SSH. Each browser gets its own app on a simulated disk."""
 
-from __future__ import annotations
-
 import asyncio
 import ctypes
 import os

@@ -1,7 +1,5 @@
 """``fstui lessons`` and ``lab``: lessons on simulated disks, and real storage with known faults."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 from pathlib import Path

@@ -3,8 +3,6 @@
 Nothing here imports click: ``fstui`` and ``fstui DIR`` have nothing to parse, and the first screen appears sooner.
 """
 
-from __future__ import annotations
-
 import gc
 import os
 import sys

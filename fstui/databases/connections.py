@@ -1,7 +1,5 @@
 """The parameters of a connection to a database server. sysbench makes the connection: see ``fstui.databases.sql``."""
 
-from __future__ import annotations
-
 import msgspec
 
 from fstui.measure.kinds.servers import Driver

@@ -1,7 +1,5 @@
 """Read what a server reports about itself, and what /proc shows about its process, for the run document."""
 
-from __future__ import annotations
-
 import os
 import re
 import socket

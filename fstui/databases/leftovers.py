@@ -1,7 +1,5 @@
 """Remove what a run left behind when it was killed: directories, trace instances, databases, laboratories."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import msgspec

@@ -1,7 +1,5 @@
 """Set up, start, reach and query a server of MariaDB, MySQL or Percona Server."""
 
-from __future__ import annotations
-
 import configparser
 import getpass
 import itertools

@@ -1,7 +1,5 @@
 """Adapt a scenario's database steps to the servers that are installed, or to an existing server."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace

@@ -1,7 +1,5 @@
 """Set up, start, reach and query a PostgreSQL server."""
 
-from __future__ import annotations
-
 import configparser
 import os
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """Find sysbench and the database servers on PATH and in the usual directories, with their versions."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import errno

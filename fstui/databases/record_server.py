@@ -1,7 +1,5 @@
 """The settings that ``fstui.powercut.server`` needs for a server whose rows are the records of a power-cut test."""
 
-from __future__ import annotations
-
 from importlib.resources import files
 from typing import Any
 

@@ -5,8 +5,6 @@ The servers use 127.0.0.1 in a network namespace of their own, because replicati
 https://dev.mysql.com/doc/refman/8.4/en/replication-gtids.html
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Run SQL statements with sysbench as the client. Every step on a database needs sysbench anyway."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager

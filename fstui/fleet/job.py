@@ -1,7 +1,5 @@
 """Perform one request on many hosts: copy fstui.pyz to the hosts that need it, run it, save the documents."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

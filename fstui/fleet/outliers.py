@@ -12,8 +12,6 @@ A rate is an outlier if both of these conditions are true:
 Logarithms are compared, so that half the rate is as far away as double the rate.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from math import log

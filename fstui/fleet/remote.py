@@ -9,8 +9,6 @@ root or this user, and is writable by others only if its sticky bit is set. The 
 if it is safe in this way, otherwise a new directory from mktemp(1).
 """
 
-from __future__ import annotations
-
 import base64
 import re
 import shlex

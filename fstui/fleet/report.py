@@ -1,7 +1,5 @@
 """The reports of a fleet: the answers of all hosts, and a comparison of two results, host by host."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from math import log

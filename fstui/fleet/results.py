@@ -3,8 +3,6 @@
 The directory contains ``NODE.json`` for each host, and ``fleet.json`` about the request.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Declare a rule as a function that takes a case and yields conclusions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 

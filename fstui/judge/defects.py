@@ -1,7 +1,5 @@
 """The configurations that drop syncs or lose what was synced, as data: ``defects.toml``."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cache
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Whether the storage is fast enough for etcd and other products: their own thresholds (``fitness.toml``)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Literal, NamedTuple

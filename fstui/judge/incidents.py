@@ -1,7 +1,5 @@
 """Find when programs waited unusually long, and why. All functions depend only on the records of a recording."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from statistics import median

@@ -1,7 +1,5 @@
 """Rates to compare a run with: published ones (``references.toml``), and those that the user measured."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from functools import cache

@@ -1,7 +1,5 @@
 """The verdict of a run, from its findings. If no rule could judge the run, a note says what is known."""
 
-from __future__ import annotations
-
 import errno
 import re
 from collections.abc import Iterator, Sequence

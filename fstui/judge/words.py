@@ -1,7 +1,5 @@
 """Texts that occur in the sentences of several rules."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from math import inf

@@ -1,7 +1,5 @@
 """What runs on this host now: processes that write, and database servers."""
 
-from __future__ import annotations
-
 from fstui.model.base import Base
 
 

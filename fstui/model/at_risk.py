@@ -1,7 +1,5 @@
 """The document and events of ``fstui watch --at-risk``: what each program would lose if the power failed now."""
 
-from __future__ import annotations
-
 import msgspec
 
 from fstui.model.base import Amount, Base, Count

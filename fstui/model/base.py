@@ -1,7 +1,5 @@
 """The base class of all documents, and checked number types."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import msgspec

@@ -1,7 +1,5 @@
 """What the kernel counted and traced, per layer of the stack."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 
 import msgspec

@@ -5,8 +5,6 @@ indentation does not matter. It detects damage and edited numbers. It does not s
 digest.
 """
 
-from __future__ import annotations
-
 import hashlib
 from typing import Any
 

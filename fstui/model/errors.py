@@ -1,7 +1,5 @@
 """Refused, the exception that ends a command with a sentence for the user."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """The events of a run, in order, for both interfaces."""
 
-from __future__ import annotations
-
 import msgspec
 
 from fstui.model.counters import Idle

@@ -1,7 +1,5 @@
 """Forms: the title and the settings of a scenario or a power-cut test, and the values that a user chose."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from math import isfinite

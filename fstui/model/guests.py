@@ -1,7 +1,5 @@
 """The virtual machines that this host runs, and what each of their disks does with a guest's flush."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import msgspec

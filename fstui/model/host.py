@@ -1,7 +1,5 @@
 """The host, the measuring process, and the inventory of filesystems and devices."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from fstui.model.base import Base, Count

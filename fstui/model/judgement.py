@@ -1,7 +1,5 @@
 """Verdicts, findings and the answer about speed."""
 
-from __future__ import annotations
-
 from typing import Literal, get_args
 
 import msgspec

@@ -1,7 +1,5 @@
 """The plan of a run: what it will do, before the first byte is written."""
 
-from __future__ import annotations
-
 import msgspec
 
 from fstui.model.base import Base

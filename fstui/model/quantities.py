@@ -1,7 +1,5 @@
 """Format numbers for people: "812/s", "1.2 ms", "19.0 MiB", "2 m 10 s"."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

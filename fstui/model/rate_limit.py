@@ -1,7 +1,5 @@
 """The limits of a run, which protect other users of the host."""
 
-from __future__ import annotations
-
 from fstui.model.base import Base, Count
 
 

@@ -3,8 +3,6 @@
 The records are the lines of the ring (fstui.state.ring), as fstui.trace.reader.recorder writes them.
 """
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """The TOML files that fstui installs: tables in the package, and ``scenarios/``, which is next to it in a checkout."""
 
-from __future__ import annotations
-
 import pkgutil
 from pathlib import Path
 from typing import TypeVar

@@ -1,7 +1,5 @@
 """A measured step, and a snapshot of a running one."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import msgspec

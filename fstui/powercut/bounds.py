@@ -6,8 +6,6 @@ After n cuts without a loss, the lower end is 0 and the whole 5 % is on the uppe
 1 − 0.05^(1/n), which the rule of three approximates by 3/n. If each cut lost data, the whole 5 % is on the lower side.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from math import exp, fsum, lgamma, log, log1p
 

@@ -1,7 +1,5 @@
 """Run a campaign on the witness: cut the power of HOST repeatedly with the user's commands, and verify each cut."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import time

@@ -1,7 +1,5 @@
 """The first line of the writer's output: everything that is needed after the power cut."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

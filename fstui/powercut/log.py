@@ -11,8 +11,6 @@ The sequence numbers of a writer have no gaps. A log may end anywhere: text afte
 untrusted input: for any content, only BadLog is raised.
 """
 
-from __future__ import annotations
-
 import json
 from array import array
 from collections.abc import Iterator

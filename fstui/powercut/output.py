@@ -1,7 +1,5 @@
 """The files of one writer: prepared before the first acknowledgement, then written and synced record by record."""
 
-from __future__ import annotations
-
 import mmap
 import os
 from collections.abc import Callable, Iterator

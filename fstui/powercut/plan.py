@@ -1,7 +1,5 @@
 """The settings of the power-cut test, and the plan that follows from them."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Mapping
 from itertools import product

@@ -4,8 +4,6 @@ A cut has the run id of its writer, so a cut that is verified twice counts once.
 target, by the identity that was recorded before the cut. A cut that lost data resets the count to 0.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple

@@ -12,8 +12,6 @@ have been in flight, so the record in the place after the newest record may be t
 ``in_flight``. The missing file of a writer that does not sync the directory counts as ``unpromised``.
 """
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import mmap

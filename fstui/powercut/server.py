@@ -6,8 +6,6 @@ directory; ``script``, the Lua program for sysbench; ``create``, the statements 
 first statements of each connection.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import signal

@@ -3,8 +3,6 @@
 Each command runs in a session of its own, so that Ctrl-C on the terminal ends no power command and no connection.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -4,8 +4,6 @@ Nothing is written to the tested storage. The run is saved only after everything
 verification changes nothing.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import secrets

@@ -4,8 +4,6 @@ Every line is appended to the log file. The file is synced at least every 200 ms
 durable acknowledgements is reported.
 """
 
-from __future__ import annotations
-
 import os
 import select
 import time

@@ -10,8 +10,6 @@ the parent: JSON lines ``ready``, ``refused`` (before the first record), ``ended
 because it is read back after the cut.
 """
 
-from __future__ import annotations
-
 import json
 import mmap
 import os

@@ -1,7 +1,5 @@
 """The report of ``fstui watch --at-risk``: files, new directory entries, disks, and a sentence for each program."""
 
-from __future__ import annotations
-
 from pathlib import PurePath
 
 from fstui.model.at_risk import AtRisk, AtRiskReport, BytesAtRisk, FileAtRisk, NamesAtRisk, ProgramAtRisk

@@ -1,7 +1,5 @@
 """The report of a power-cut campaign: the verdict with its bound, and every cut."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 from math import ceil, floor, log10

@@ -4,8 +4,6 @@ Everything that is read from a system (a label, a model, a mount point, the outp
 in this module when it leaves fstui, so that it cannot control a terminal or change the reading direction.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

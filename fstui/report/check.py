@@ -1,7 +1,5 @@
 """The report of ``fstui check``: one row for each filesystem, then the problems, then what was left out."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """The report of a comparison: which run was faster, what each run is, and a table for each step."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType

@@ -8,8 +8,6 @@ it misses the true median 1 time in 2^(n-1): with 5 pairs, 1 time in 16. This ho
 Nagaraja, Order Statistics, 2003, 7.1).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import product

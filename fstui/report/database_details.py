@@ -1,7 +1,5 @@
 """Explain the rates of databases: the syncs of a transaction, the settings of servers, and the load of the CPU."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace

@@ -1,7 +1,5 @@
 """The results of database steps by configuration and by number of clients, and durable compared with not durable."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 

@@ -3,8 +3,6 @@
 Each document names its schema and version in the field ``schema``. New fields do not change the version.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec

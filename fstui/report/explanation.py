@@ -1,7 +1,5 @@
 """The pages of ``fstui explain``: rules, documentation (``fstui/docs``), log messages and terms."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

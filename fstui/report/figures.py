@@ -1,7 +1,5 @@
 """Figures and words that all formats and screens share."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from fstui.judge import Case

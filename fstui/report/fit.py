@@ -1,7 +1,5 @@
 """Which products the storage is fast enough for: the table of a run, and the report of ``fstui fit``."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 
 from fstui.judge.facts import Case

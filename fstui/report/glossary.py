@@ -1,7 +1,5 @@
 """The terms of pages and screens, with a few sentences each (``glossary.toml``)."""
 
-from __future__ import annotations
-
 import re
 from functools import cache
 

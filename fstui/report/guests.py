@@ -1,7 +1,5 @@
 """The virtual machines of a host: what happens to a guest's flush on each disk, and where the image is stored."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 
 from fstui.model.guests import Guest, GuestDisk, GuestFlush, Hypervisor

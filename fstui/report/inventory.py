@@ -1,7 +1,5 @@
 """The report of ``fstui list``: filesystems with their stacks and defects."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from msgspec.structs import asdict

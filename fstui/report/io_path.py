@@ -3,8 +3,6 @@
 This module only shows the conclusions of the judge.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal

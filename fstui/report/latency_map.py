@@ -1,7 +1,5 @@
 """A map of latency over time: its logarithmic axis, cells, reference values, and its SVG drawing."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise, zip_longest
 from math import ceil, floor, log10

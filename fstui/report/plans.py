@@ -1,7 +1,5 @@
 """The reports of scenarios and of plans: what can be run, and what a run will do."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from msgspec.structs import astuple

@@ -1,7 +1,5 @@
 """Tables of published rates and of the user's own references: those near the rate of a run, or all."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 

@@ -1,7 +1,5 @@
 """Which acknowledged transactions survived a cut of the primary: one table per kind of server, one row per step."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """The report of one run: whether the storage is durable and fast, then findings, steps, and explanations."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import msgspec

@@ -1,7 +1,5 @@
 """Describe the layers of a stack. This module imports no rules, so that the first screen appears sooner."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from fstui.model.storage import Node, Target

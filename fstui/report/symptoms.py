@@ -1,7 +1,5 @@
 """Messages of databases, storage and the kernel about durable writes, each with what to do (``symptoms.toml``)."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping

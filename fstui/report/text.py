@@ -1,7 +1,5 @@
 """Plain text: aligned columns, wrapped sentences, and verdicts in words."""
 
-from __future__ import annotations
-
 import re
 import textwrap
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """The report of ``fstui watch``: which programs wait, what the devices did, and the conclusion."""
 
-from __future__ import annotations
-
 import errno
 import os
 from collections.abc import Iterator

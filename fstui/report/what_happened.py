@@ -1,7 +1,5 @@
 """The report of ``fstui what-happened``: the answer in sentences, a timeline, and a table of figures."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from html import escape

@@ -1,7 +1,5 @@
 """Watch other processes: while the list of filesystems is shown, and while fstui is idle before a step."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

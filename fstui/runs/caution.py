@@ -1,7 +1,5 @@
 """Reasons not to start a run: a busy device, little space or memory, another run. Interfaces ask for confirmation."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 from collections.abc import Iterable, Iterator, Mapping

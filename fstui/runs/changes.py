@@ -1,7 +1,5 @@
 """Find what changed in a stack since the run began. The counters of a step with a changed stack cannot be judged."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import groupby
 

@@ -1,7 +1,5 @@
 """Check many filesystems quickly, one after another: choose the filesystems, and a directory on each."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The CPU time that a database server and its clients use during a step."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import psutil

@@ -1,7 +1,5 @@
 """Write files that the user names, in a child process because their disk may hang."""
 
-from __future__ import annotations
-
 import os
 import stat
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The saved runs, read in child processes because the state directory may hang."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """The laboratory for a classroom: defective storage, made and removed by child processes because it may hang."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -4,8 +4,6 @@ Each lesson is a TOML file in ``scenarios/lessons``. It runs its steps on simula
 are claims with bounds, which a test checks.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path

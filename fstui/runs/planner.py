@@ -1,7 +1,5 @@
 """Plan what a run of a scenario will do in a directory, before anything is written."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """Turn what a probe sends into a step and its snapshots, in constant memory."""
 
-from __future__ import annotations
-
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from itertools import pairwise

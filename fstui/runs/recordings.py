@@ -1,7 +1,5 @@
 """Start the recorder, and report what happened while it recorded."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """References to compare storage with: published results, and the user's own runs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple

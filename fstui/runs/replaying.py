@@ -1,7 +1,5 @@
 """Play a saved run again, in real time or faster. The result is judged with the current rules and not saved."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from fstui.measure.kinds.powercut import PowerCut

@@ -1,7 +1,5 @@
 """Judge saved runs again, judge the configuration of filesystems, and explain rules."""
 
-from __future__ import annotations
-
 import re
 
 from msgspec.structs import replace

@@ -3,8 +3,6 @@
 The runner collects the evidence, judges it and saves it after every step. Interfaces only display the events.
 """
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import secrets

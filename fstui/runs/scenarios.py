@@ -4,8 +4,6 @@ Shipped scenarios take precedence over the user's own, which are in ~/.config/fs
 may hang. A name that contains a slash or ends in ``.toml`` is the path of a file.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple

@@ -5,8 +5,6 @@ same kind of server share one throwaway server, whose tables are filled once. It
 steps differ. On an existing server, fstui creates a database of its own.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Iterable
 

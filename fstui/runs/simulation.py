@@ -1,7 +1,5 @@
 """Find simulated storage and create sessions on it. Runs on simulated storage are not saved."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 

@@ -1,7 +1,5 @@
 """What earlier sessions saved (the user's settings) and left behind (files and devices of killed runs)."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from fstui.model.declaration import Declaration

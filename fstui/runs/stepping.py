@@ -5,8 +5,6 @@ measurement. The counters are read again when the probe reports ``done``. A prob
 abandoned, and the step keeps the results so far.
 """
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import time

@@ -1,7 +1,5 @@
 """A simulated disk: its commands, its write cache, its counters, and its content after a power cut."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Mapping
 from typing import NamedTuple

@@ -6,8 +6,6 @@ sync on ZFS writes the data to the intent log and flushes the log (zil.c). The t
 later. A disk that is reported as write through receives no flush.
 """
 
-from __future__ import annotations
-
 import random
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """The media of simulated disks, which compute when a batch of writes has reached the medium."""
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The parameters of a simulated disk, and functions that load them from its TOML file and change them."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal

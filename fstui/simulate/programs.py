@@ -4,8 +4,6 @@ Like the real probes in ``fstui.measure.probes``, they count operations, divide 
 to end.
 """
 
-from __future__ import annotations
-
 import heapq
 import random
 import statistics

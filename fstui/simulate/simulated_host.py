@@ -1,7 +1,5 @@
 """A simulated host: its disks, their filesystem, its clock, and the writes that it acknowledged to its programs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from fstui.measure.kinds.powercut import PowerCut, PowerCutFigures

@@ -1,7 +1,5 @@
 """The inventory of a simulated host: the layers as their drivers report them, even if the reports are false."""
 
-from __future__ import annotations
-
 from msgspec.structs import replace
 
 from fstui.model.host import Host, Inventory

@@ -3,8 +3,6 @@
 On every disk the program commits 50 times per second, so that disks can be compared.
 """
 
-from __future__ import annotations
-
 import msgspec
 
 from fstui.measure.kinds.sync_writes import SyncWrites

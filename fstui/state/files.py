@@ -1,7 +1,5 @@
 """Read and write files so that a power cut leaves either the old file or the new one. Standard library only."""
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import os

@@ -4,8 +4,6 @@ An entry is written before its object is created, and removed after the object i
 start finds the entries whose owner has ended, and can remove their objects.
 """
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import hashlib

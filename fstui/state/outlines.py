@@ -4,8 +4,6 @@ Reading an outline takes about 0.24 ms, so a history of 10 000 runs would take 2
 files that have not changed since they were read. It can be rebuilt at any time, so it is not synced to disk.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import time

@@ -1,7 +1,5 @@
 """The paths of the XDG directories in which fstui keeps its files. They may not exist yet."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path

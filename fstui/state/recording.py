@@ -1,7 +1,5 @@
 """Read the recording of ``fstui record``."""
 
-from __future__ import annotations
-
 import json
 import os
 from contextlib import suppress

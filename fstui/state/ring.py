@@ -6,8 +6,6 @@ lost. When all files together are larger than the limit, the oldest files are re
 standard library, so that the child that writes the ring starts fast and needs little memory.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

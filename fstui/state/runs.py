@@ -1,7 +1,5 @@
 """Saved runs. Each is a document in a file such as ``runs/20261120-031244-k3f9a1.json``."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Collection

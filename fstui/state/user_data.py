@@ -4,8 +4,6 @@ A missing or invalid file is read as empty, but an invalid ``keys.toml`` raises 
 Refused if there is no home directory.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Generic, TypeVar
 

@@ -4,8 +4,6 @@ Only ``stat`` is read, because the counters are read several times per second. T
 counts. Other files count the commits of ZFS datasets and NFS mounts. Their paths are in the survey's readings.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from pathlib import Path

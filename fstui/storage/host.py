@@ -1,7 +1,5 @@
 """This host: name, kernel, hypervisor and cloud, from /proc and /sys."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from pathlib import Path

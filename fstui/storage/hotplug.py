@@ -5,8 +5,6 @@ reads udev's events. udev sends an event when it knows the properties of a new d
 changes.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import select

@@ -1,7 +1,5 @@
 """The mounts of this process, and which of them a path can reach."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """Describe block devices and mounted filesystems as layers of a stack, with the reader of each kind."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 

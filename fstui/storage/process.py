@@ -4,8 +4,6 @@ Limits are in io.max of cgroup v2 and blkio.throttle of v1 (Documentation/admin-
 cgroup-v1/blkio-controller.rst).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path

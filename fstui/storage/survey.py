@@ -4,8 +4,6 @@ The survey only reads /proc, /sys and udev's database. It touches no filesystem,
 passes what only tools can report (``tool_output``).
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Mapping, Sequence

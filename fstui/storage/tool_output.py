@@ -4,8 +4,6 @@ The tools can hang on dead hardware, so a child process runs them (``fstui.measu
 of the layers interpret the output.
 """
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any

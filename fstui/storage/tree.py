@@ -4,8 +4,6 @@ The root is prefixed to every path, so that tests can use a made-up /proc and /s
 contain the root.
 """
 
-from __future__ import annotations
-
 import os
 import posixpath
 import re

@@ -4,8 +4,6 @@ A ``Case`` computes each fact once, such as the layers of the stack, the faults 
 arrived, and the cost of a flush. Rules read the case and never call each other.
 """
 
-from __future__ import annotations
-
 from functools import cached_property
 
 from fstui.judge.facts.commits import DatabaseCommits

@@ -9,8 +9,6 @@ At the topmost level, the kernel's trace attributes flushes to processes (see ``
 flushes as expected, they arrived. If fstui requested too few, flushes of other processes do not make up for them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import Literal, NamedTuple
 

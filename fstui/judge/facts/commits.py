@@ -8,8 +8,6 @@ this. A journal thread commits on behalf of every waiting process, so the trace 
 processes together sent too few.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple

@@ -5,8 +5,6 @@ member receives everything, the count is in the range of the members' counts. If
 count is their sum.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator
 from math import inf, isinf

@@ -3,8 +3,6 @@
 A row names a reading of one layer. If more than one reading decides, the row names one of the conditions below.
 """
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property

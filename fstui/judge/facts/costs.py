@@ -4,8 +4,6 @@ Tw is the time of an O_DIRECT write, Ts of a write with fdatasync, Td of an O_DI
 add time, so if an operation was measured twice, the shorter time counts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from functools import cached_property
 from typing import NamedTuple

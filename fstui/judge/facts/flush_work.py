@@ -3,8 +3,6 @@
 If flushes take equally long for any amount of unsynced data, they have nothing to write back or do not write it back.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import NamedTuple

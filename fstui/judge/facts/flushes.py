@@ -12,8 +12,6 @@
   must therefore arrive.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from math import inf
 from typing import NamedTuple

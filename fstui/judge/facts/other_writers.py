@@ -1,7 +1,5 @@
 """Activity of other processes on the same devices while fstui was idle. It is not subtracted from the counts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from functools import cached_property
 from typing import NamedTuple

@@ -5,8 +5,6 @@ sheets state this speed: 5400 rpm allow 90 rewrites per second, 7200 rpm 120, 10
 limit holds if the disk writes blocks in place and no cache acknowledges a write earlier.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple

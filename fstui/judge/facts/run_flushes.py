@@ -1,7 +1,5 @@
 """The flush accounts of a whole run: which flushes are missing, and at which levels flushes provably arrive."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from functools import cached_property
 from typing import NamedTuple

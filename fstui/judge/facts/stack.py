@@ -3,8 +3,6 @@
 A level ends at a disk or at a loop device. The filesystem with the backing file of the loop device is the next level.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from typing import NamedTuple

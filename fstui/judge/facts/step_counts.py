@@ -4,8 +4,6 @@ The counts are those of the level that the findings are about. The kernel's trac
 not which process wrote a byte.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from fstui.judge.facts import Case

@@ -12,8 +12,6 @@ That layer need not count flushes. Below that layer, and below a loop device, wo
   have requested the flush that served fstui.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 

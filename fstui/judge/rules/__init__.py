@@ -6,8 +6,6 @@ without a rule is a page that explains why there is none. A configuration that d
 ``defects.toml``, which also holds its page.
 """
 
-from __future__ import annotations
-
 import ast
 import pkgutil
 import re

@@ -1,7 +1,5 @@
 """The answer: stalls, slow, normal or unknown."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Sequence
 

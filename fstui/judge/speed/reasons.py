@@ -1,7 +1,5 @@
 """Why a step may be slow, apart from the disk itself: limits, other processes, a degraded stack, a network."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Operations that took so long that everything waited for them, and whether a lack of CPU explains them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import chain
 from typing import NamedTuple

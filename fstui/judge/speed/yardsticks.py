@@ -1,7 +1,5 @@
 """Yardsticks for the rates of a run: references, earlier runs, and physical limits of its disks."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from functools import partial
 from statistics import median, quantiles

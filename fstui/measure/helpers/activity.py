@@ -8,8 +8,6 @@ Two kinds of reads may hang in the kernel: those of cmdline, environ and maps, w
 (proc(5)), and those of the option files on the server's disk. So a thread of its own does them once for each server.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import select

@@ -4,8 +4,6 @@ stdin: a pickle of the search path for modules (empty: unchanged), and a pickle 
 also be given by its name, ``module.name``. stdout: a pickle, (True, result) or (False, exception).
 """
 
-from __future__ import annotations
-
 import gc
 import os
 import pickle

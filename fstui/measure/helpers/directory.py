@@ -10,8 +10,6 @@ Programs:
 Paths are JSON strings with surrogate escapes, so that a name that is not UTF-8 stays the same.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import fcntl

@@ -4,8 +4,6 @@ It replaces ``nvme id-ctrl``, ``nvme get-feature -f 6`` and ``nvme smart-log``, 
 ``{"vwc": 1}``, ``Current value:0x00000001``, or the values of the log page as JSON. Requires root.
 """
 
-from __future__ import annotations
-
 import ctypes
 import fcntl
 import json

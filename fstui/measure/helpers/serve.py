@@ -16,8 +16,6 @@ stdin: a line of JSON, and later a line with a new ``argv`` for each restart on 
 ``restart_signal``  the signal that ends the server before a restart, without losing commits
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -4,8 +4,6 @@ Option names use underscores. As in the servers, the last value of an option win
 https://dev.mysql.com/doc/refman/8.4/en/option-files.html, https://www.postgresql.org/docs/current/config-setting.html
 """
 
-from __future__ import annotations
-
 import ctypes
 import errno
 import os

@@ -5,8 +5,6 @@ program runs as root, the server runs as a different user and without capabiliti
 LOADER_VARIABLES from the environment.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import os

@@ -5,8 +5,6 @@ JSON for each command as it ends: "command" as a shell command, and "output" or 
 hang in the kernel, where it cannot even be killed. Such a tool is left behind and does not delay the others.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import pkgutil

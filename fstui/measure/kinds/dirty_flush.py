@@ -1,7 +1,5 @@
 """Flushes after growing amounts of unsynced O_DIRECT writes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Annotated, ClassVar
 

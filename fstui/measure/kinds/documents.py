@@ -5,8 +5,6 @@ kind is a field of the step. Settings and figures of an unknown kind keep all th
 fields are ignored.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar

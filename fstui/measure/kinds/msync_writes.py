@@ -1,7 +1,5 @@
 """Writes of blocks to a file through a shared mapping. msync(MS_SYNC) makes each block durable."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Literal
 

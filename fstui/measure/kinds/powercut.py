@@ -1,7 +1,5 @@
 """Power-cut tests: a host writes numbered records, and a witness on another host receives the acknowledgements."""
 
-from __future__ import annotations
-
 from typing import ClassVar, Literal
 
 from fstui.measure.kinds import StepFigures, StepSettings

@@ -1,7 +1,5 @@
 """The sudden end of a primary server with a replica: which acknowledged transactions does each server have later?"""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Literal
 

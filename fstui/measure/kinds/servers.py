@@ -3,8 +3,6 @@
 To add a server, see *Adding something* in contributing.md. ``fstui.databases`` has one module per driver of sysbench.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import ClassVar, Literal, NamedTuple
 

@@ -1,7 +1,5 @@
 """Commits of an embedded database. Each transaction of SQLite rewrites one row of a table."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import ClassVar, Literal
 

@@ -1,7 +1,5 @@
 """Transactions of sysbench's OLTP scripts on a database server."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, groupby

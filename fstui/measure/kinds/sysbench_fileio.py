@@ -1,7 +1,5 @@
 """Random writes to a file by the program ``sysbench fileio``."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import ClassVar
 

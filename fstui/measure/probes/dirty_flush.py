@@ -10,8 +10,6 @@ cached the data, the duration says nothing about the devices. The files also sho
 of the time is work of the filesystem, which may also grow with the amount (on btrfs with every extent).
 """
 
-from __future__ import annotations
-
 import os
 import random
 import statistics

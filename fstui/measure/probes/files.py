@@ -1,7 +1,5 @@
 """The file that a probe writes, and the blocks and offsets of its writes."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import mmap

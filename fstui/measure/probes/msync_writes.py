@@ -4,8 +4,6 @@ To write a block is to copy it into the page cache. The time includes the page f
 the page is dirty. The sync is an msync of the pages that contain the block.
 """
 
-from __future__ import annotations
-
 import mmap
 import os
 from itertools import islice

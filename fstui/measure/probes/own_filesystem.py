@@ -4,8 +4,6 @@ Requires root. When the last of these processes has ended, even by kill -9, the 
 (mount_namespaces(7)), and the loop device with the mount (autoclear, loop(4)).
 """
 
-from __future__ import annotations
-
 import ctypes
 import errno
 import fcntl

@@ -6,8 +6,6 @@ after the cut. Settings: those of the step, those that ``fstui.databases.replica
 (the run's directory, where the probe works), and ``identity`` (of that directory).
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import pwd

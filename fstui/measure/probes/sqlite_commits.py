@@ -5,8 +5,6 @@ Each operation is a transaction that rewrites one row of a prefilled table. Sett
 the directory) and ``facts``.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import random

@@ -5,8 +5,6 @@ any effect. There are four signs of such a stub: the sync of a pipe succeeds, a 
 not have the flag, the library is in /proc/self/maps, or pages are still dirty after a sync.
 """
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import mmap

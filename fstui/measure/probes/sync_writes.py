@@ -1,7 +1,5 @@
 """Probe: write blocks of a file and sync them, with one or more writers, and time writes and syncs."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable

@@ -9,8 +9,6 @@ Settings: those of the step, those that ``sysbench_program.sysbench`` reads, and
 ``facts``    whether to examine the sync path of this process
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import os

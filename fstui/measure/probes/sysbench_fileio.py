@@ -4,8 +4,6 @@ Settings: those of the step, ``directory`` and its ``identity`` (the run's direc
 (the directory to create for the test file) and ``facts`` (whether to examine the sync path of this process).
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 from typing import Any

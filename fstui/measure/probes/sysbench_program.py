@@ -1,7 +1,5 @@
 """Run sysbench 1.x as a child of a probe, and parse what it prints (src/sysbench.c)."""
 
-from __future__ import annotations
-
 import math
 import os
 import re

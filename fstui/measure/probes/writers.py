@@ -8,8 +8,6 @@ Settings: those of the step, ``directory`` and its ``identity`` (the run's direc
 (the file to create in it) and ``facts`` (whether to examine the sync path of this process first).
 """
 
-from __future__ import annotations
-
 import gc
 import mmap
 import os

@@ -4,8 +4,6 @@ A user who owns a directory on the path may rename its contents at any moment an
 first use of a path, names are relative to an open descriptor of the directory, or to the working directory.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import stat

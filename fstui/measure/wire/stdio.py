@@ -1,7 +1,5 @@
 """A probe's side of the communication with the engine: settings and commands on stdin, frames on stdout."""
 
-from __future__ import annotations
-
 import json
 import os
 import select

@@ -4,8 +4,6 @@ To add a format, add a module with ``render`` and ``EXTENSION``, the extension o
 not export this format).
 """
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from importlib import import_module

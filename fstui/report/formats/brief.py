@@ -1,7 +1,5 @@
 """A run in six to nine lines, for a chat: verdict, speed, reason, next step, and the command that shows all."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from fstui.model.quantities import seconds

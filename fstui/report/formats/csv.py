@@ -1,7 +1,5 @@
 """A table for spreadsheets and programs. Column names contain the units. The cell of an unknown figure is empty."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Iterable

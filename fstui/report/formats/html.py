@@ -4,8 +4,6 @@ fstui can read the document of each run back from the page. The document is in a
 script element whose type is not JavaScript), in which ``<`` is written as ``\\u003c``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from html import escape
 from pathlib import Path

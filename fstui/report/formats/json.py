@@ -3,8 +3,6 @@
 Printed documents have the same content as saved ones. Characters that control a terminal are written as ``\\uXXXX``.
 """
 
-from __future__ import annotations
-
 import msgspec
 
 from fstui.model.documents import encode

@@ -1,7 +1,5 @@
 """Markdown, for tickets."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 

@@ -1,7 +1,5 @@
 """Plain text, for a terminal, a log or a ticket."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, zip_longest
 

@@ -4,8 +4,6 @@ Every value has the labels scenario and target, so that the files of several run
 measured is left out; it is never 0.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import NamedTuple

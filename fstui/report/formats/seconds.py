@@ -1,7 +1,5 @@
 """One row for each second of a database step, for spreadsheets."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from fstui.measure.kinds.sysbench import SysbenchFigures

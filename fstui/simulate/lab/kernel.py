@@ -4,8 +4,6 @@ Each of these is marked with the laboratory's run id: a loop device in its file 
 its name. The marks remain when the laboratory's directory is renamed or its files are deleted.
 """
 
-from __future__ import annotations
-
 import ctypes
 import errno
 import fcntl

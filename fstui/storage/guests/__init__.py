@@ -5,8 +5,6 @@ Reading a process's arguments or following the path of an image can hang in the 
 child process, with a thread for each guest.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import stat

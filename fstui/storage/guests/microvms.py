@@ -5,8 +5,6 @@ Versions before Firecracker's pull request 2702 acknowledged a flush without exe
 flush as fsync(2) (cloud-hypervisor's pull request 1214).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 

@@ -6,8 +6,6 @@ node inherits the settings of the outer node; a node that is referenced by its n
 ``-drive`` only, so the other disks keep what the guest writes.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Mapping, Sequence

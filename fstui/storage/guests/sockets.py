@@ -1,7 +1,5 @@
 """Send requests to hypervisors: HTTP to Firecracker and cloud-hypervisor, QMP to QEMU. Every call has a time limit."""
 
-from __future__ import annotations
-
 import errno
 import os
 import socket

@@ -1,7 +1,5 @@
 """What some readings of a layer mean."""
 
-from __future__ import annotations
-
 from fstui.model.storage import Node, Reading
 
 ATOMIC_WRITE_SIZE = "atomic_write_unit_max_bytes"

@@ -6,8 +6,6 @@ takes one of them. Each member of a mirror gets a copy. Some requests are sent o
 decides to send them, so their number cannot be predicted.
 """
 
-from __future__ import annotations
-
 from typing import Literal, NamedTuple
 
 Delivery = Literal["each", "shared", "sometimes", "never"]

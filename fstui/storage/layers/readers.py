@@ -10,8 +10,6 @@ A reader reads the layers of one kind. It lives as long as the survey, so a tabl
 them is read once. Readings are shown and saved in the order in which they are returned.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Kinds of layers without a reader of their own. Their readings are those that all filesystems or devices have."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from fstui.storage.layers.devices.disk import Drive

@@ -9,8 +9,6 @@ stdout: {"ready": true, "untraced": null or a sentence} or {"error": "…"}, the
 state now and the largest amounts and ages so far. After stdin has closed: {"whole": {…}}, the same at the end.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import time

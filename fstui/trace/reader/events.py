@@ -6,8 +6,6 @@ bits of this number are flags, which show that events before the page were lost.
 word of 32 bits: its length or type, and the ns since the previous event.
 """
 
-from __future__ import annotations
-
 import re
 import struct
 import sys

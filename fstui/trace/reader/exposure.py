@@ -3,8 +3,6 @@
 Times are seconds of CLOCK_MONOTONIC.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterable
 from math import inf

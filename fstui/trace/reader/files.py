@@ -1,7 +1,5 @@
 """Find the paths of the files that programs sync, without reading from any disk."""
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import glob

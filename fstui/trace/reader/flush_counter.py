@@ -1,7 +1,5 @@
 """Count for each step of a run how many flushes fstui, kernel threads and other processes requested at its devices."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections import Counter

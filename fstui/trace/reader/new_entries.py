@@ -1,7 +1,5 @@
 """New directory entries that a power cut may undo, because neither the directory nor the journal was written yet."""
 
-from __future__ import annotations
-
 import contextlib
 import glob
 import math

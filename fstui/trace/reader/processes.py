@@ -4,8 +4,6 @@
 thread is known even if the thread ended long before its events are read.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import time

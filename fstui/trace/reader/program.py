@@ -1,7 +1,5 @@
 """The main function of ``record``, ``watch`` and ``at_risk``: trace until stdin closes, and leave nothing behind."""
 
-from __future__ import annotations
-
 import contextlib
 import gc
 import os

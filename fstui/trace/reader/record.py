@@ -8,8 +8,6 @@ when it has ended; times are those of CLOCK_MONOTONIC. stdout: {"ready": true} o
 ``remove`` is called by ``fstui.measure.children.call_helper``.
 """
 
-from __future__ import annotations
-
 import errno
 import json
 import os

@@ -9,8 +9,6 @@ stderr: messages for the user. A child writes the ring, because the disk of the 
 do not fit into the socket to the child are dropped and counted.
 """
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import gc

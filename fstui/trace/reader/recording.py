@@ -1,7 +1,5 @@
 """Record events in a tracefs instance, and return the events of all CPUs sorted by time."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import time

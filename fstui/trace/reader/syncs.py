@@ -3,8 +3,6 @@
 Only events of filesystems are used, because those of system calls would slow down all system calls of all programs.
 """
 
-from __future__ import annotations
-
 import contextlib
 
 from fstui.trace.reader.recording import EventRecording, TracedEvent

@@ -5,8 +5,6 @@ events of an instance and removes it. It fails with EBUSY while a process has a 
 instance of a running process cannot be removed by mistake (kernel: Documentation/trace/ftrace.rst).
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import os

@@ -5,8 +5,6 @@ btrfs have no event for the end of a sync, so the duration of the system call is
 duration is not known.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple

@@ -9,8 +9,6 @@ stdout: {"ready": true} or {"error": "…"}, then {"second": {…}} every second
 {"whole": {…}, "errors": […]}.
 """
 
-from __future__ import annotations
-
 import os
 import select
 import time

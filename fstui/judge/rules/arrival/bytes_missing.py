@@ -29,8 +29,6 @@ overwritten on Linux 6.18, fsync writes the new data, but fdatasync and O_DSYNC 
 - Bytes also seem to be missing if `queue/iostats` was set to 0 and back to 1 within one step.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from fstui.judge import words

@@ -31,8 +31,6 @@ Ask the host's administrator. Declare the medium if you know it (`--medium ssd-p
 host's power: `fstui powercut`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from fstui.judge import words

@@ -33,8 +33,6 @@ If other processes write, stop them or use another disk. For stronger evidence, 
 - The trace also shows FUA writes, and layers without counters (dm, md).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from fstui.judge import words

@@ -30,8 +30,6 @@ layer drops them. Possible causes:
 Run `grep Seccomp /proc/self/status`. Then repeat the run outside the container, or on another filesystem of the disk.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from fstui.judge import words

@@ -1,7 +1,5 @@
 """The rule that reports the defects of ``defects.toml``, each by its own public name."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterator
 

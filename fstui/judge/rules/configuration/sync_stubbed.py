@@ -26,8 +26,6 @@ Run fstui without the library. If `grep Seccomp /proc/self/status` prints 2, run
 the database: `grep eatmydata /proc/PID/maps`, `grep Seccomp /proc/PID/status`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from fstui.judge import words

@@ -28,8 +28,6 @@ If the settings are the cause, change them, run again, and compare the rates. If
 library or a filter in the server's process: `grep eatmydata /proc/PID/maps`, `grep Seccomp /proc/PID/status`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from fstui.judge import words

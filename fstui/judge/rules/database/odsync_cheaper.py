@@ -25,8 +25,6 @@ Run `odirect-truth` in the same directory, and compare what reached the device w
 or MariaDB with `innodb_flush_method = O_DIRECT` or `fsync`, and PostgreSQL with `wal_sync_method = fdatasync`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from fstui.judge.declaration import Conclusion, rule

@@ -27,8 +27,6 @@ before it is acknowledged. Set `sync_relay_log = 1`, so that the replica has als
 a primary that is not durable, promote the replica.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 

@@ -25,8 +25,6 @@ These values alone are not faults:
 - reallocated sectors and grown defects: a drive has spare blocks to replace them
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from fstui.judge import words

@@ -1,7 +1,5 @@
 """Drives that are faster than their medium, a forced write or their link allows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 from fstui.judge import words

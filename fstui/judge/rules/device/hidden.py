@@ -1,7 +1,5 @@
 """Layers and devices that hide what a sync does."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from fstui.judge import words

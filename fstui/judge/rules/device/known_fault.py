@@ -18,8 +18,6 @@ Turn the drive's write cache off (`hdparm -W 0`), and run again. Most drives tur
 so let udev or a service repeat the command. Or replace the drive.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from fstui.judge import words

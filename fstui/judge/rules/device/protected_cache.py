@@ -21,8 +21,6 @@ declaration may be wrong.
 Check the drive's health (`smartctl -a`). For stronger evidence, run a power-cut test: `fstui powercut`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from fstui.judge import words

@@ -30,8 +30,6 @@ The rule does not apply if something contradicts the statement:
   drive, above 100 000/s for any device.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

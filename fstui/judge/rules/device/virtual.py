@@ -1,7 +1,5 @@
 """Disks that a hypervisor or a cloud provides."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from fstui.judge import words

@@ -1,7 +1,5 @@
 """Comparisons with another sync call, and with another program."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import pairwise
 

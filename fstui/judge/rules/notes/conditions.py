@@ -1,7 +1,5 @@
 """Conditions of the run that limit what its measurements show."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from fstui.judge import words

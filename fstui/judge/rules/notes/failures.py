@@ -1,7 +1,5 @@
 """Operations that failed or did not return."""
 
-from __future__ import annotations
-
 import errno
 from collections.abc import Iterator
 

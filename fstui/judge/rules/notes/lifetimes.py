@@ -1,7 +1,5 @@
 """Storage whose data is removed with a container, a pod or an instance."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Rates and latencies that are worth a note."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from math import log

@@ -1,7 +1,5 @@
 """Notes about a filesystem mounted with sync, and about O_DIRECT without a sync."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterator
 

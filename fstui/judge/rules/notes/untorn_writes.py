@@ -22,8 +22,6 @@ use `RWF_ATOMIC` on this filesystem.
   the filesystem itself prevents partial page writes, as ZFS does.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from fstui.judge import words

@@ -28,8 +28,6 @@ disk's power, and so does not test its cache.
   was not synced (POSIX allows that).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from fstui.judge import words

@@ -1,7 +1,5 @@
 """O_DIRECT writes without a sync, acknowledged before the platter can have written them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from fstui.judge import words

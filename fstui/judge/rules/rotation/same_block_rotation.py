@@ -29,8 +29,6 @@ test.
   does not know gets the limit of a log, unless you declare its medium.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from fstui.judge import words

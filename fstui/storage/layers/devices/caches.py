@@ -4,8 +4,6 @@ Root can read two values from the drive itself, with hdparm or smartctl (SATA, S
 (on | off, the current setting) and ``vwc`` (present | absent, NVMe only).
 """
 
-from __future__ import annotations
-
 import json
 import re
 from contextlib import suppress

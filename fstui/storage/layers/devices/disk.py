@@ -10,8 +10,6 @@ is on, the driver flushes it (CMD6, EXT_CSD FLUSH_CACHE). A card without a cache
 supports reliable writes, which the driver uses for FUA (drivers/mmc/core/block.c, mmc.c).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 

@@ -6,8 +6,6 @@ capacitors that protect the cache), ``percent_used`` (of the rated endurance), a
 ``media_errors`` (uncorrected), ``pending_sectors``, ``reallocated_sectors``, ``grown_defects`` (SAS).
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

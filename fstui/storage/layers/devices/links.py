@@ -8,8 +8,6 @@ codes: 8b/10b for SATA, SAS to 12 Gb/s, USB 5 Gb/s and PCIe 1 and 2; 128b/130b f
 (PCI Express Base); 128b/132b for USB 10 Gb/s and more (USB 3.2); 128b/150b for SAS 22.5 Gb/s (SPL-4).
 """
 
-from __future__ import annotations
-
 import math
 import re
 

@@ -9,8 +9,6 @@ and model, or the place of its controller on Hyper-V's bus. This is no proof, be
 set both names. models.toml has what each provider documents, with its source.
 """
 
-from __future__ import annotations
-
 from fstui.model.host import Host
 from fstui.model.quantities import rotation
 from fstui.model.storage import Medium, MediumCache, MediumClass, Node

@@ -1,7 +1,5 @@
 """What a disk's model reveals about its medium and its provider. The data, with its sources, is in models.toml."""
 
-from __future__ import annotations
-
 import re
 from functools import cache, lru_cache
 from typing import Literal

@@ -4,8 +4,6 @@ A path device has the numbers of the subsystem, the controller and the namespace
 device file. A drive's reading ``transport`` (pcie, tcp, rdma, fc, loop) comes from its controller.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from functools import cached_property

@@ -3,8 +3,6 @@
 The data is not in models.toml, because the first screen needs it to name the host and must not wait for the models.
 """
 
-from __future__ import annotations
-
 import re
 from functools import cache
 

@@ -3,8 +3,6 @@
 mountinfo is not enough: it shows only one member and an anonymous device number.
 """
 
-from __future__ import annotations
-
 from functools import cached_property
 
 from fstui.model.storage import Node, Reading

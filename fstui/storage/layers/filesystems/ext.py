@@ -4,8 +4,6 @@ Readings: ``barrier``, ``data`` (ordered | journal | writeback), ``journal`` (ye
 ext3 nearly everywhere. /proc/fs/ext4/<dev>/options is the full list of options; mountinfo omits the defaults.
 """
 
-from __future__ import annotations
-
 from fstui.model.storage import Node, Reading
 from fstui.proc import MOUNTINFO, Mount
 from fstui.storage.layers.flushes import ExpectedFlushes, InPlace, Range, Sync

@@ -8,8 +8,6 @@ options must fit into a page (containers/storage: ``mountOverlayFrom``). fstui t
 parent directory of the mount point; ``upperdir_at`` is the candidate with the same timestamps.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple

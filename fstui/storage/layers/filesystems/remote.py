@@ -5,8 +5,6 @@ async), ``strict_sync`` (no: nostrictsync of SMB), ``vers``, ``hard`` (hard | so
 (9p). ``commit_count`` is the number of NFS COMMIT calls so far.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, partial
 

@@ -4,8 +4,6 @@ In a container, the path of the real-time device may not exist. The reading ``de
 may be on a device that is not in the stack.
 """
 
-from __future__ import annotations
-
 from fstui.model.storage import Node, Reading
 from fstui.proc import MOUNTINFO, Mount
 from fstui.storage.layers.facts import DEVICE_UNSEEN

@@ -4,8 +4,6 @@ Readings: ``cache_mode``, and ``synchronous`` (0: the cache is discarded at the 
 Documentation/admin-guide/bcache.rst.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

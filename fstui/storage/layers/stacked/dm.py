@@ -7,8 +7,6 @@ metadata_only: writes that bypass a dm-writecache), ``persistent`` (yes | no: wh
 reboot).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property

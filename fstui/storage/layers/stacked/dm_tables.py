@@ -8,8 +8,6 @@ Without the table, the prefix of the uuid names the tool that created the device
 multipath-tools). The target and the roles then follow from the names of LVM's hidden volumes below.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterator, Mapping
 from itertools import pairwise

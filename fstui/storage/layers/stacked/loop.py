@@ -4,8 +4,6 @@ Readings: ``backing_file``, ``named``, ``dio`` (1 | 0), ``offset``, ``ro``. The 
 of a deleted file. ``named`` is present if the file was not deleted and its own name ends in " (deleted)".
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Mapping, Sequence

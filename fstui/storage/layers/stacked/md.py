@@ -4,8 +4,6 @@ Readings: ``level``, ``journal_mode``, ``consistency_policy``, and ``written_beh
 wait for. See Documentation/admin-guide/md.rst.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from fstui.model.storage import Node, Reading, SyncPath

@@ -8,8 +8,6 @@ In /proc and /sys, every user can read ``zil_commit_count``, and the parameters 
 host.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence

@@ -5,8 +5,6 @@ and ``logbias`` (zfsprops(7)). The parameters of the module give ``zil_replay_di
 nobarrier: flushes are dropped).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
