@@ -103,8 +103,8 @@ def test_evidence_is_cut_between_its_items() -> None:
     pairs = [("writer", "a program that wrote much"), ("writer", "b"), ("while idle", "")]
     drawn = [text.plain.rstrip() for text in cells.labelled_lines(pairs, "because", 41, 3)]
     assert drawn == [
-        "   because  writer: a program that wrote",
-        "              much",
+        "   because  writer  a program that wrote",
+        "                    much",
         "            … 2 more (PgDn)",
     ]
 

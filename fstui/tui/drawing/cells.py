@@ -30,8 +30,6 @@ _SEPARATOR, _MIN_PATH_WIDTH = " · ", 12
 _MAX_HEADLINE_WIDTH = 160
 _INSET, _LABEL_WIDTH = 3, 9
 """Blank cells before a line, so that it starts below the title of its frame; cells for the label of evidence."""
-_NARROW_WIDTH = 80
-"""Up to this width, evidence follows its label if it would need several lines in a column of its own."""
 
 Card = tuple[str, Callable[[int], Sequence[Text]]]
 """A title, and a function that draws the lines below it for a width."""
@@ -276,7 +274,9 @@ def labelled_lines(pairs: Iterable[tuple[str, str]], title: str, width: int, hei
     text_width = width - _INSET - _LABEL_WIDTH - 1
     label_width = max((cell_len(label) + 2 for label, evidence in safe_pairs if evidence), default=0)
     longest = max((drawn_width(evidence) for _, evidence in safe_pairs), default=0)
-    has_column = label_width <= text_width * 2 // 5 and (width > _NARROW_WIDTH or label_width + longest <= text_width)
+    fits_after_labels = all(drawn_width(f"{label}: {evidence}") <= text_width for label, evidence in safe_pairs)
+    needs_lines = label_width + longest > text_width and fits_after_labels  # a column would break what fits without it
+    has_column = label_width <= text_width * 2 // 5 and not needs_lines
     items: list[list[str]] = []
     previous = ""
     for label, evidence in safe_pairs:

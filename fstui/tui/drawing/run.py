@@ -29,7 +29,6 @@ from fstui.tui.drawing.cells import (
     fit_right,
     heading,
     line,
-    paragraph,
     row,
     rule,
     styled_row,
@@ -202,7 +201,7 @@ def finding(progress: Progress, width: int) -> list[Text]:
         if lines[0].cell_len + drawn_width(title) + 4 <= finding_width:
             lines[0].append_text(line(f"   {title}"))
         elif worst.verdict not in FREE_OF_DEFECTS:  # else the map needs the line more
-            lines += paragraph(title, width)
+            lines.append(line(fit(f" {title}", width - 1)))
     lines[0].pad_right(finding_width - lines[0].cell_len - 1)
     return [lines[0].append(speed, style), *lines[1:]]
 
