@@ -42,10 +42,7 @@ class PaletteEntry(NamedTuple):
 
 
 class EntryProvider(Provider):
-    """Finds keys, mounts, scenarios, settings, lessons, rules, themes and saved runs.
-
-    Without a query, it lists those that belong to the screen, and those to start with.
-    """
+    """Finds keys, mounts, scenarios, settings, lessons, rules, themes, runs. Without a query, the first five."""
 
     saved_runs_task: asyncio.Task[tuple[Summary, ...]] | None = None
 

@@ -416,14 +416,6 @@ def test_the_medium_is_explained_while_it_is_selected() -> None:
         assert ("   Medium: a virtio disk." in lines) == said
 
 
-@pytest.mark.parametrize("height", [4, 5])
-def test_description_is_cut_after_a_whole_sentence(height: int) -> None:
-    offer = Offer("odirect-truth", scenarios.load("odirect-truth"))
-    lines = [text.plain.strip() for text in drawing.notes(offer, None, ("", ""), "", width=80, height=height)]
-    assert len(lines) > height, "the last visible line says how many lines follow"
-    assert "".join(lines[: height - 1]).endswith(".")
-
-
 def selected_setting(pilot: Pilot[int]) -> str:
     assert isinstance(pilot.app.screen, PlanScreen)
     name = pilot.app.screen.setting

@@ -273,10 +273,9 @@ def labelled_lines(pairs: Iterable[tuple[str, str]], title: str, width: int, hei
     safe_pairs = [(escape_controls(label), evidence) for label, evidence in pairs]
     text_width = width - _INSET - _LABEL_WIDTH - 1
     label_width = max((cell_len(label) + 2 for label, evidence in safe_pairs if evidence), default=0)
-    longest = max((drawn_width(evidence) for _, evidence in safe_pairs), default=0)
-    fits_after_labels = all(drawn_width(f"{label}: {evidence}") <= text_width for label, evidence in safe_pairs)
-    needs_lines = label_width + longest > text_width and fits_after_labels  # a column would break what fits without it
-    has_column = label_width <= text_width * 2 // 5 and not needs_lines
+    fits_without_column = all(drawn_width(f"{label}: {evidence}") <= text_width for label, evidence in safe_pairs)
+    fits = all(label_width + drawn_width(evidence) <= text_width for _, evidence in safe_pairs)
+    has_column = label_width <= text_width * 2 // 5 and (fits or not fits_without_column)
     items: list[list[str]] = []
     previous = ""
     for label, evidence in safe_pairs:

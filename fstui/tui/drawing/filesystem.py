@@ -54,10 +54,10 @@ def detail(
     stats: Mapping[str, IoStats],
     activity: HostActivity,
     width: int,
+    columns: int = 1,
     *,
     runs: Sequence[Summary] = (),
     inventory: Inventory,
-    columns: int = 1,
 ) -> list[Text]:
     """Draw the findings, then the I/O path or next to it, but not the charts. ``runs``: the saved runs of all."""
     if entry is None:
@@ -151,12 +151,9 @@ def last_minutes(entry: StorageEntry, activity: DeviceActivity, width: int, heig
 
     nodes = (entry.devices, entry.target.lowest if entry.target else ())
     groups = dict.fromkeys(tuple(sorted({node.id for node in part if node.id in activity.stats})) for part in nodes)
-    names = [devices for devices in groups if devices][: max(height // _MIN_CHARTS_HEIGHT, 1)]
-    drawn = [
-        charts.device_minutes(" + ".join(devices), devices, activity.recent, width, height // len(names))
-        for devices in names
-    ]
-    return [*chain.from_iterable(drawn)]
+    drawn = [group for group in groups if group][: max(height // _MIN_CHARTS_HEIGHT, 1)]
+    recent, part = activity.recent, height // max(len(drawn), 1)
+    return [text for group in drawn for text in charts.device_minutes(" + ".join(group), group, recent, width, part)]
 
 
 def _guest(guest: Guest, inventory: Inventory, width: int) -> Iterator[Text]:

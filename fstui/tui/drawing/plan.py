@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
@@ -154,9 +153,7 @@ def notes(
         lines += paragraph(text, prose_width, " ! " if style == WARNING else "   ", style) if text else []
         pictures = io_path.expected_path(offer.plan, target, width) if isinstance(offer.plan, Plan) else []
     help_text = " ".join(offer.form.help.split())
-    about, height_left = paragraph(help_text, prose_width), height - len(lines) - 1
-    if height_left <= len(about) and height_left < len(about) + len(pictures):
-        about = _whole_sentences(help_text, prose_width, height_left - 1)  # the last line says how many lines follow
+    about = paragraph(help_text, prose_width)
     drawn = [*lines, line(), *about, *pictures]
     if not (offer.plan or offer.refusal):  # the plan will take the room
         return drawn
@@ -178,16 +175,6 @@ def _terms(words: str, width: int, height: int) -> list[Text]:
             return drawn
         names = names[:-1]
     return []
-
-
-def _whole_sentences(text: str, width: int, height: int) -> list[Text]:
-    """Draw the sentences that fit into the height, blank lines to fill it, and then the other sentences."""
-    sentences = re.split("(?<=[.?!]) ", text)
-    for count in range(len(sentences) - 1, 0, -1):
-        lines = paragraph(" ".join(sentences[:count]), width)
-        if len(lines) <= height:
-            return [*lines, *[line()] * (height - len(lines)), *paragraph(" ".join(sentences[count:]), width)]
-    return paragraph(text, width)
 
 
 def extent(offer: Offer, choices: Choices) -> str:

@@ -276,9 +276,7 @@ class StorageScreen(BaseScreen):
     def _draw_detail(self, width: int, height: int) -> list[Text]:
         row, stats, runs = self.row, self.activity.stats, self.saved_runs or ()
         columns = 2 if height and width >= filesystem.MIN_SIDE_BY_SIDE_WIDTH else 1  # one column for the clipboard
-        lines = filesystem.detail(
-            row, stats, self.host_activity, width, runs=runs, inventory=self.inventory, columns=columns
-        )
+        lines = filesystem.detail(row, stats, self.host_activity, width, columns, runs=runs, inventory=self.inventory)
         if row is None or self.saved_runs is None:
             return lines
         if simulated := getattr(self.fstui.session.machine, "parameters", None):
