@@ -18,7 +18,7 @@ MIN_FLUSH_RATIO = 1.2
 
 @rule()
 def fsync_dearer(case: Case) -> Iterator[Conclusion]:
-    """*a note*
+    """*a note: it does not change the verdict*
 
     ## What it means
     A write with fsync took at least 1.5 times as long as the same write with fdatasync. Unlike fdatasync, fsync also

@@ -63,7 +63,7 @@ def disturbed(case: Case) -> Iterator[Conclusion]:
 
 @rule(order=60)
 def other_writers(case: Case) -> Iterator[Conclusion]:
-    """*a note*
+    """*a note: it does not change the verdict*
 
     ## What it means
     Other processes write to the same devices, so their flushes and bytes are counted together with fstui's.
@@ -143,7 +143,7 @@ def _surplus(account: FlushAccount) -> str:
 
 @rule(order=30, precedes_verdict=True)
 def stack_state(case: Case) -> Iterator[Conclusion]:
-    """*a note, shown before the verdict*
+    """*a note: it is shown before the verdict, and does not change it*
 
     ## What it means
     Part of the storage stack is degraded or broken. What is measured in this state does not show how the stack behaves
@@ -180,7 +180,7 @@ def stack_state(case: Case) -> Iterator[Conclusion]:
 
 @rule(order=120)
 def another_cgroup(case: Case) -> Iterator[Conclusion]:
-    """*a note*
+    """*a note: it does not change the verdict*
 
     ## What it means
     fstui measured in the I/O cgroup of another process, usually a database (option `--like`). The I/O limits of that

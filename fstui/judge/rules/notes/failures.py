@@ -121,7 +121,7 @@ def _writes_are_synced(case: Case, step: Step) -> bool:
 
 @rule(order=35, precedes_verdict=True)
 def steps_failed(case: Case) -> Iterator[Conclusion]:
-    """*a note, shown before the verdict*
+    """*a note: it is shown before the verdict, and does not change it*
 
     ## What it means
     Some steps did not finish, and only the other steps are judged. Their directory was unmounted, moved or removed, or

@@ -30,7 +30,7 @@ _SCRATCH_PLACES = (
 
 @rule(order=71)
 def container_layer(case: Case) -> Iterator[Conclusion]:
-    """*a note*
+    """*a note: it does not change the verdict*
 
     ## What it means
     The directory is deleted together with its container or pod, even if all syncs were durable. The directory is in
@@ -70,7 +70,7 @@ def container_layer(case: Case) -> Iterator[Conclusion]:
 
 @rule(order=70)
 def ephemeral(case: Case) -> Iterator[Conclusion]:
-    """*a note*
+    """*a note: it does not change the verdict*
 
     ## What it means
     The device belongs to this cloud instance. Its data is lost when the instance stops, moves to another host or

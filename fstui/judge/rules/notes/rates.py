@@ -67,7 +67,7 @@ def sync_latency(case: Case) -> Iterator[Conclusion]:
 
 @rule(order=90)
 def rate_changed(case: Case) -> Iterator[Conclusion]:
-    """*a note*
+    """*a note: it does not change the verdict*
 
     ## What it means
     The rate of a long step changed and stayed there: "fell from 7 400/s to 28/s after 3.1 GiB". Typical causes are

@@ -12,7 +12,7 @@ from fstui.storage.layers.facts import has_sync_option
 
 @rule(order=50)
 def mounted_sync(case: Case) -> Iterator[Conclusion]:
-    """*a note*
+    """*a note: it does not change the verdict*
 
     ## What it means
     The kernel syncs every write before the write returns, as with O_DSYNC. fstui therefore judges a step without a sync
@@ -52,7 +52,7 @@ def mounted_sync(case: Case) -> Iterator[Conclusion]:
 
 @rule(order=40)
 def odirect_alone(case: Case) -> Iterator[Conclusion]:
-    """*a note*
+    """*a note: it does not change the verdict*
 
     ## What it means
     O_DIRECT bypasses the page cache, but sends no flush. If the device has a volatile write cache, a power cut can lose

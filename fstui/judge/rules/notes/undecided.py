@@ -1,4 +1,4 @@
-"""*a note*
+"""*a note: it does not change the verdict*
 
 ## What it means
 No rule could judge the storage, because the evidence is absent or contradictory. The verdict is cannot-tell.

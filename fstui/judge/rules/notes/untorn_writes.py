@@ -1,4 +1,4 @@
-"""*a note*
+"""*a note: it does not change the verdict*
 
 ## What it means
 The kernel reports that a write of up to this size is untorn: after a power cut, all of it is there, or none of it.
