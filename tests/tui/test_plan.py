@@ -159,6 +159,17 @@ async def test_settings_of_a_small_screen_take_no_room_until_tab() -> None:
         assert any(line.startswith("   seconds ") for line in screen_lines(pilot.app))
 
 
+async def test_a_plan_is_the_same_after_its_run() -> None:
+    async with replayed().run_test(size=(80, 24)) as pilot:
+        await planned(pilot)
+        await pilot.press("down", "tab", "down")
+        before = await planned(pilot)
+        await pilot.press("enter")
+        await reached(pilot, ResultScreen)
+        await pilot.press("escape")
+        assert await planned(pilot) == before
+
+
 def test_notes_name_the_layer_that_stops_flushes() -> None:
     scenario = scenarios.load("check")
     stopped = replace(screens.DATA.stack[0], sync="stops", reason="nobarrier")

@@ -105,6 +105,8 @@ class PlanScreen(BaseScreen):
         if self._earlier_result is not self.fstui.result:
             # forget the I/O of fstui's own run, which is not that of other processes
             self._earlier_result, self.activity = self.fstui.result, DeviceActivity()
+        self.scenarios.refill()  # a run empties the tables
+        self._show_selected()
         self.plan_all()
         self.read_saved_runs()
 
@@ -297,6 +299,8 @@ class PlanScreen(BaseScreen):
         if declaration is not None:
             self.fstui.save_declaration(site, declaration)
         self.workers.cancel_group(self, "plan")  # planning must not disturb what is measured
+        self.scenarios.empty()
+        self.settings.empty()
         self.fstui.open_run(run, plan, target)
 
     def _choose(self, choices: Choices) -> None:

@@ -93,6 +93,11 @@ class DrawnTable(DataTable[Text]):
         self._rows = rows
         self.choose(chosen if chosen in rows else index)
 
+    def empty(self) -> None:
+        """Remove the rows, which take memory, until the next ``refill`` puts the cursor on the same row again."""
+        self._pending_row, self._rows = self.chosen_key, {}
+        self.clear(columns=True)
+
     def choose(self, row: str | int | None) -> None:
         """Put the cursor on the row with this key, or on the row nearest to this index."""
         if row is None or not self._rows:
