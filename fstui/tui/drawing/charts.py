@@ -20,7 +20,6 @@ from fstui.tui.styles import AREA, FAINT, HEAD, TIME, WARNING, shades
 MIN_AREA_LINES = 5
 """Height of a rule, a name, two lines of chart and the time axis."""
 _LABEL_WIDTH = 8
-_MAX_CHART_LINES = 40
 _WIDE_SCREEN = 110
 _MIN_MINUTES_S = 150
 """Times from this length are in minutes."""
@@ -171,6 +170,10 @@ def last_minutes(
         return (rule(width, name, "measuring"),) if recent.end_s else ()
     series = [join(samples) if samples else None for samples in recent.series(cell_s, half_cells)]
     series += [now, now] if now is not None else []
+    counted = _counted(figures[layout.columns - 1], series)
+    if 0 < len(counted) < layout.columns:  # fewer and wider charts
+        figures = (counted,) * len(figures)
+        return last_minutes(name, figures, recent, join, width=width, height=height, cell_s=cell_s, now=now)
     end = f"≤ {cell_s} s ago" if now is None else "now"
     return areas(name, figures, tuple(series), last_s - first_s, cell_s, end=end, width=width, height=height)
 
@@ -203,16 +206,12 @@ def areas(
     ``cell_s``: seconds per cell. A cell is drawn when it is complete, so at most this long after ``span_s``.
     """
     layout = chart_layout(width, len(figures[-1]))
-    counted = [
-        figure
-        for figure in figures[layout.columns - 1]
-        if any(sample is not None and figure.value(sample) is not None for sample in series)
-    ]
+    counted = _counted(figures[layout.columns - 1], series)
     if not counted:
         return ()
     # a last row that is less than half full is left out: the other charts become higher
     rows = max(min((height - 2) // 4, floor(len(counted) / layout.columns + 0.5)), 1)
-    chart_height = min((height - 2) // rows, _MAX_CHART_LINES)
+    chart_height = (height - 2) // rows
     lines = [rule(width, name, f"{_duration(span_s)}, until {end}" if end != "now" else "until now")]
     for start in range(0, min(rows * layout.columns, len(counted)), layout.columns):
         shown = counted[start : start + layout.columns]
@@ -222,6 +221,11 @@ def areas(
     oldest_s = oldest_s if oldest_s < _MIN_MINUTES_S else ceil(oldest_s / 60) * 60
     times = fit(f"≤ {_duration(oldest_s)} ago", layout.cells - len(end) - 1) + f" {end}"
     return (*lines, line((fit(" " * (_LABEL_WIDTH + 1) + times, layout.chart_width) * len(shown), FAINT)))
+
+
+def _counted(figures: Sequence[Figure], series: Sequence[Any]) -> tuple[Figure, ...]:
+    known = [sample for sample in series if sample is not None]
+    return tuple(figure for figure in figures if any(figure.value(sample) is not None for sample in known))
 
 
 def _area(figure: Figure, series: Sequence[Any], cells: int, height: int) -> list[list[StyledText]]:

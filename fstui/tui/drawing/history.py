@@ -164,16 +164,10 @@ def series_rows(series: Sequence[Sequence[Summary]], width: int) -> TableContent
 def _series_row(runs: Sequence[Summary], lasts: Sequence[Summary], columns: Sequence[Column]) -> list[Text]:
     first, last = runs[0], runs[-1]
     glyph, style = verdict_style(last.verdict)
-    values = {
-        "": glyph,
-        "TARGET": _target(last),
-        "SCENARIO": f"{last.scenario} {report.own_settings(last, lasts)}",
-        "STEP": last.rate_of,
-        "RUNS": str(len(runs)),
-        "FIRST/S": _rate(first.rate_per_s),
-        "LAST/S": _rate(last.rate_per_s),
-        "CHANGE": f"{last.rate_per_s / first.rate_per_s:.2f} ×",
-    }
+    scenario = f"{last.scenario} {report.own_settings(last, lasts)}"
+    rates = _rate(first.rate_per_s), _rate(last.rate_per_s), f"{last.rate_per_s / first.rate_per_s:.2f} ×"
+    cells = (glyph, _target(last), scenario, last.rate_of, str(len(runs)), *rates)
+    values = {column.title: cell for column, cell in zip(SERIES, cells, strict=True)}
     return row_cells(columns, values, {"": style})
 
 

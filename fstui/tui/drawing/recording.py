@@ -82,14 +82,11 @@ class RecordingView(msgspec.Struct, frozen=True):
         return int((self.time - self.start) // self.cell_s)
 
 
-def columns(view: RecordingView, width: int) -> int:
-    """Return the number of columns of a chart. A short recording has fewer columns, some wider than one cell."""
+def columns(view: RecordingView, width: int) -> tuple[int, int]:
+    """Return the number of columns of a chart, and its width in cells. A short recording has wider columns."""
+    cells = max(width - _LABEL_WIDTH - _PEAK_WIDTH - 2, 10)
     recorded = ceil(view.what_happened.end / view.cell_s) - int(view.what_happened.start // view.cell_s)
-    return max(min(_chart_width(width), recorded), 1)
-
-
-def _chart_width(width: int) -> int:
-    return max(width - _LABEL_WIDTH - _PEAK_WIDTH - 2, 10)
+    return max(min(cells, recorded), 1), cells
 
 
 def title(view: RecordingView, width: int) -> Text:
@@ -102,7 +99,7 @@ def timeline(view: RecordingView, width: int, height: int, figures: Sequence[Cha
 
     The columns of the incident at the chosen moment have the warning colour.
     """
-    number, axis_width = columns(view, width), _chart_width(width)
+    number, axis_width = columns(view, width)
     edges = [axis_width * cell // number for cell in range(number + 1)]  # where columns begin, and the end of the last
     cursor = min(max(view.cell, 0), number - 1)
     buckets = [view.buckets.get(cell) for cell in range(number)]

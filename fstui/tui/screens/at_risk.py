@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from fstui.runs.watch import WatchInProgress
 
 
-_ABOUT_SENTENCES = 6
-"""The sentences of the help that explain the columns. A wide screen always shows them."""
+_ABOUT_SENTENCES = 6  # of the help, which explain the columns
 
 
 class AtRiskScreen(LiveWatchScreen):

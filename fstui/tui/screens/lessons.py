@@ -184,7 +184,7 @@ class LessonScreen(BaseScreen):
                 yield self.lines("text", self._draw_page, frame=True)
                 yield self.lines("pictures", self._draw_pictures, frame=True)
             yield Slices(self._draw_map, id="map")
-            yield self.lines("prompt", self._draw_prompts)
+            yield self.lines("prompt", lambda width, _: [line((f"   {prompt}", HEAD)) for prompt in self._prompts()])
         yield self.footer_lines()
 
     async def on_mount(self) -> None:
@@ -354,9 +354,6 @@ class LessonScreen(BaseScreen):
     def _draw_map(self, width: int, height: int) -> list[Text]:
         frame = self.part("text").has_frame
         return drawing.heat_maps(self._progress, width, height, frame=frame) if height >= MIN_MAP_LINES else []
-
-    def _draw_prompts(self, width: int, height: int) -> list[Text]:
-        return [line((f"   {prompt}", HEAD)) for prompt in self._prompts()]
 
     def _prompts(self) -> Iterator[str]:
         if self._plug_label is not None:

@@ -123,7 +123,7 @@ class RecordingScreen(BaseScreen):
         self.redraw()
 
     def _columns(self, part: str, view: RecordingView) -> int:
-        return drawing.columns(view, self.part(part).size.width - 2 * self.part(part).has_frame)
+        return drawing.columns(view, self.part(part).size.width - 2 * self.part(part).has_frame)[0]
 
     @work(exclusive=True, group="read")
     async def action_move(self, offset: int) -> None:

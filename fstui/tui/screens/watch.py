@@ -48,8 +48,7 @@ WAITS = (
     Column("FILE", gap=2, from_width=60, cut="left"),
 )
 _WIDE_SCREEN, _LONG_NAME_WIDTH = 100, 28
-_CELL_S = 4
-"""Seconds per cell of the charts. The figures above them change every second, so a cell may not be much longer."""
+_CELL_S = 4  # of the charts; the figures above them change every second, so a cell may not be much longer
 DEVICES = (
     Column("DEVICE", 14, gap=0),
     Column("WRITES/S", 8, right=True, gap=2),
