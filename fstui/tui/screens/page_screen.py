@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import product
 from math import ceil
 from typing import ClassVar
 
@@ -13,13 +14,14 @@ from rich.text import Text
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical, VerticalScroll
 
+from fstui.model.judgement import VERDICTS
 from fstui.model.run import Run
 from fstui.report.sections import Section
 from fstui.tui.commands import BACK, COPY, EVERYWHERE, HELP, LIST, PALETTE, QUIT, Command, key_names
 from fstui.tui.drawing.cells import MIN_FRAME_WIDTH, Card, clickable, fit, headline, line, paragraph, rule, title_line
 from fstui.tui.drawing.report import section_lines, term_lines
 from fstui.tui.screens.base_screen import BaseScreen
-from fstui.tui.styles import FAINT, HEAD, KEY
+from fstui.tui.styles import FAINT, HEAD, KEY, verdict_style
 from fstui.tui.widgets.lines import DrawnLines
 
 COPIED_WIDTH = 80
@@ -233,11 +235,18 @@ def explain_screen(rule_name: str) -> PageScreen:
     _, introduction, meaning, *parts = re.split("^##? ", page, flags=re.MULTILINE)
     name, _, result = introduction.partition("\n")
     answer, _, more = meaning.partition("\n")[2].strip().partition("\n\n")
-    cards: list[Card] = [("More about what it means", partial(draw, more))] if more.strip() else []
+
+    def verdicts(width: int) -> list[Text]:
+        drawn = draw(result, width)
+        for text, verdict in product(drawn, VERDICTS):
+            text.highlight_regex(f"{verdict}(?=,)", verdict_style(verdict)[1])
+        return drawn
+
+    cards: list[Card] = [("Verdict", verdicts)]
+    cards += [("More about what it means", partial(draw, more))] if more.strip() else []
     cards += [(title, partial(draw, text)) for title, _, text in (part.partition("\n") for part in parts)]
     cards.sort(key=lambda card: card[0] != NEXT)
-    results = (item.strip(" *\n") for item in re.split(r"^\* ", result, flags=re.MULTILINE))
-    answer = re.sub("[ \n]+", " ", f"{answer} Result: {'; '.join(filter(None, results))}.".replace("`", ""))
+    answer = re.sub("[ \n]+", " ", answer.replace("`", ""))
     related = (other for term in terms for other in glossary.entries()[term].see)
     cards += _term_cards("Terms", tuple(dict.fromkeys((*terms, *related))))
     return PageScreen("explain", cards, name, answer)
