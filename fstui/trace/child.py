@@ -101,7 +101,7 @@ class RunTrace(TracingChild):
         """Record the requests of all processes at these block devices. Raises Untraceable."""
         if not devices:
             raise Untraceable("the filesystem has no block device")
-        return await cls._start(run_id, "trace.reader.record", own=[os.getpid()], devices=devices)
+        return await cls._start(run_id, "trace.reader.flush_counter", own=[os.getpid()], devices=devices)
 
     def begin(self, from_ns: int, pids: tuple[int, ...]) -> None:
         """Begin a step at ``from_ns`` (CLOCK_MONOTONIC). ``pids``: further processes that belong to this run."""
@@ -177,5 +177,5 @@ async def remove_left_behind(entry: ledger.LedgerEntry) -> str | None:
     """Remove the trace instances of a run that was killed. Returns None, or a sentence about why they remain."""
     name = PurePosixPath(entry.what).name
     return await ledger.remove(
-        entry, call_helper("trace.reader.record.remove", name, timeout_s=REMOVE_TIMEOUT_S, where=entry.what)
+        entry, call_helper("trace.reader.flush_counter.remove", name, timeout_s=REMOVE_TIMEOUT_S, where=entry.what)
     )

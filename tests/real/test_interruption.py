@@ -71,7 +71,7 @@ def test_clean_removes_everything_after_kill_9_of_all_processes(workshop: Path) 
             (keeper,) = processes.children_running(process.pid, "directory")
             probe = processes.children_running(process.pid, "sync_writes")
             assert len(probe) == 2, "a coordinator and one writer"
-            (tracer,) = processes.children_running(process.pid, "reader.record")
+            (tracer,) = processes.children_running(process.pid, "reader.flush_counter")
             processes.kill([keeper, tracer, psutil.Process(process.pid), *probe])
             process.wait()
         assert processes.all_end([tracer])

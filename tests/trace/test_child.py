@@ -20,7 +20,7 @@ from fstui.measure.children import command
 from fstui.state import ledger
 from fstui.trace import child as tracing
 from fstui.trace.child import RunTrace, Untraceable
-from fstui.trace.reader import record, tracefs
+from fstui.trace.reader import flush_counter, tracefs
 from fstui.trace.reader.flush_counter import FlushCounter, find_device
 from tests.trace.instances import is_there
 
@@ -38,7 +38,7 @@ def any_disk() -> str:
 @contextmanager
 def recording(name: str, *before: str) -> Iterator[tuple[subprocess.Popen[bytes], dict[str, Any]]]:
     """Yield the child program and its first answer. ``before``: a command line that runs it."""
-    words = [*before, *command("trace.reader.record")]
+    words = [*before, *command("trace.reader.flush_counter")]
     settings = {"name": name, "own": [os.getpid()], "devices": [any_disk()], "entry": None}
     process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     try:
@@ -215,6 +215,6 @@ def test_every_kind_of_loss_is_counted() -> None:
 
 
 def test_removal_says_the_kernels_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(record, "find_tracefs", lambda: str(tmp_path))
+    monkeypatch.setattr(flush_counter, "find_tracefs", lambda: str(tmp_path))
     with pytest.raises(FileNotFoundError, match="No such file or directory"):
-        record.remove("fstui-1")
+        flush_counter.remove("fstui-1")

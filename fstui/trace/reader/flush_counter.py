@@ -1,16 +1,29 @@
-"""Count for each step of a run how many flushes fstui, kernel threads and other processes requested at its devices."""
+"""Program: count for each step of a run how many flushes fstui, kernel threads and other processes requested.
 
+stdin: a line of JSON with "name" (of the trace instance), "own" (pids of fstui), "devices" (kernel names) and "entry"
+(the instance's file in the ledger). Then a line {"own": […], "from_ns": …} when a step has begun, and {"until_ns": …}
+when it has ended; times are those of CLOCK_MONOTONIC. stdout: {"ready": true} or {"error": "…"}, then a line
+{"devices": […]} for each step. When stdin closes, the program removes the instance and then its entry.
+
+``remove`` is called by ``fstui.measure.children.call_helper``.
+"""
+
+import errno
+import json
 import os
+import select
 import time
 from collections import Counter
 from typing import Any, NamedTuple
 
 from fstui import proc
+from fstui.measure.wire.stdio import read_line, say
 from fstui.trace.reader.devices import FLUSH_FIRST, FUA, Requests, request_flags
 from fstui.trace.reader.events import Event
 from fstui.trace.reader.processes import KTHREADD, Lineage, Owner, family, in_outermost_namespace, outermost_numbers
+from fstui.trace.reader.program import serve
 from fstui.trace.reader.recording import EventRecording, TracedEvent
-from fstui.trace.reader.tracefs import MEMORY_DIVISOR, MIB
+from fstui.trace.reader.tracefs import MEMORY_DIVISOR, MIB, PREFIX, Instance, TracefsError, find_tracefs
 
 MAX_BEGIN_DELAY_NS = 1_000_000_000
 """Maximum delay between the start of a step and the call of ``begin``. If the buffered events exceed
@@ -30,6 +43,10 @@ counts the flush, takes 0.6 µs (Linux 6.18 in a virtual machine)."""
 MAX_BYTES_PER_S = 500_000
 """About 8 000 events per second. If a step causes more, fstui counts its flushes but does not record its requests,
 because that would slow the step down by up to 15 %."""
+MIN_READ_INTERVAL_S, MAX_READ_INTERVAL_S = 0.02, 1.0
+TARGET_FILL = 0.125
+"""How full a CPU's buffer should be at a read. With a smaller share there are more reads, and each read delays some
+operations."""
 
 
 class TracedDevice(NamedTuple):
@@ -175,3 +192,48 @@ class FlushCounter(EventRecording):
                 requests = self._sums[device].requests
                 handle = requests.add_issued if number == self._issue_event else requests.add_completed
                 handle(time_ns, sector, rwbs)
+
+
+def create_counter(settings: dict[str, Any]) -> FlushCounter:
+    devices = [device for device in map(find_device, settings["devices"]) if device]
+    return FlushCounter(PREFIX + settings["name"], settings["own"], devices)
+
+
+def run(counter: FlushCounter) -> None:
+    """Read the buffers soon after the start of a step, and later about whenever they reach TARGET_FILL."""
+    say(ready=True)
+    interval_s = MAX_READ_INTERVAL_S
+    while True:
+        if select.select([0], [], [], interval_s)[0]:
+            line = read_line()
+            if not line:
+                return
+            request = json.loads(line)
+            if "from_ns" in request:
+                counter.add_own(request["own"])
+                counter.begin(request["from_ns"])
+                interval_s = FIRST_READ_DELAY_S
+                continue
+            say(devices=counter.end(request["until_ns"]))
+        counter.read()
+        target_s = interval_s * TARGET_FILL / counter.max_fill if counter.max_fill else MAX_READ_INTERVAL_S
+        interval_s = min(MAX_READ_INTERVAL_S, max(MIN_READ_INTERVAL_S, target_s))
+
+
+def remove(name: str) -> None:
+    """Remove the instances of a run that was killed. Their names are ``name`` or ``name``-SUFFIX. Raises OSError."""
+    try:
+        root = find_tracefs()
+        for instance in os.listdir(f"{root}/instances"):
+            if instance == name or instance.startswith(f"{name}-"):
+                Instance(root, instance).remove()
+    except TracefsError as problem:
+        raise OSError(None, str(problem)) from None
+    except OSError as error:
+        if error.errno == errno.EBUSY:
+            raise OSError(error.errno, "another process uses it") from None
+        raise
+
+
+if __name__ == "__main__":
+    serve(create_counter, run)

@@ -1,4 +1,4 @@
-"""The main function of ``record``, ``watch`` and ``at_risk``: trace until stdin closes, and leave nothing behind."""
+"""The main function of ``flush_counter``, ``watch`` and ``at_risk``: trace until stdin closes, then clean up."""
 
 import contextlib
 import gc
