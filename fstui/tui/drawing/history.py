@@ -127,7 +127,7 @@ def trend(runs: Sequence[Summary], chosen: Summary, width: int, rows: int, *, da
     """
     times = f"{runs[-1].rate_per_s / runs[0].rate_per_s:.2f} × the first"
     title = rule(width, f"{chosen.rate_of}/s by run", f"{counted(len(runs), 'finished run')}, the last {times}")
-    bars_width = width - _AXIS_CELLS - 1
+    bars_width = max(width - _AXIS_CELLS - 1, 2)
     start = max(min(len(runs) - bars_width // 2, runs.index(chosen)), 0)
     shown = runs[start : start + bars_width // 2]
     cells = bars_width // len(shown)
