@@ -57,7 +57,7 @@ class EntryProvider(Provider):
 
     async def discover(self) -> Hits:
         for entry in (*self._keys(), *self._mounts(), *self._scenarios(), *self._lessons()):
-            yield DiscoveryHit(_with_help(Content(escape_controls(entry.name)), entry.help), entry.run)
+            yield DiscoveryHit(_line(entry), entry.run)
 
     async def search(self, query: str) -> Hits:
         words, runs = [re.escape(word) for word in query.split()], await self._runs()
@@ -72,9 +72,7 @@ class EntryProvider(Provider):
             # Each word must occur in the entry: letters scattered over a name or a sentence match almost anything.
             in_name = [re.search(rf"(?i)(?<!\w){word}", entry.name) for word in words]
             if all(re.search(f"(?i){word}", f"{entry.name} {entry.help}") for word in words):
-                name = Content(escape_controls(entry.name))
-                name = name.highlight_regex(f"(?i){'|'.join(words)}", style="underline")
-                yield Hit(1 + sum(map(bool, in_name)), _with_help(name, entry.help), entry.run)
+                yield Hit(1 + sum(map(bool, in_name)), _line(entry, f"(?i){'|'.join(words)}"), entry.run)
 
     async def _runs(self) -> list[PaletteEntry]:
         """Return the saved runs, or none if reading them takes too long: the palette stays empty while it waits."""
@@ -172,10 +170,11 @@ class EntryProvider(Provider):
             self._fstui.open_saved(saved)
 
 
-def _with_help(name: Content, help_text: str) -> Content:
+def _line(entry: PaletteEntry, highlighted: str = "(?!)") -> Content:
     """Return one line for an entry, so that many entries fit: its name, and its help in a second column."""
-    gap = max(_NAME_WIDTH - name.cell_length, 2)
-    return Content.assemble(name.stylize("bold"), " " * gap, Content.styled(escape_controls(help_text), "dim"))
+    name = Content.styled(escape_controls(entry.name), "bold").highlight_regex(highlighted, style="underline")
+    gap = " " * max(_NAME_WIDTH - name.cell_length, 2)
+    return Content.assemble(name, gap, Content.styled(escape_controls(entry.help), "dim"))
 
 
 async def _saved_runs() -> tuple[Summary, ...]:

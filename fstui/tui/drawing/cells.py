@@ -273,20 +273,23 @@ def labelled_lines(pairs: Iterable[tuple[str, str]], title: str, width: int, hei
     safe_pairs = [(escape_controls(label), evidence) for label, evidence in pairs]
     text_width = width - _INSET - _LABEL_WIDTH - 1
     label_width = max((cell_len(label) + 2 for label, evidence in safe_pairs if evidence), default=0)
-    fits_without_column = all(drawn_width(f"{label}: {evidence}") <= text_width for label, evidence in safe_pairs)
-    fits = all(label_width + drawn_width(evidence) <= text_width for _, evidence in safe_pairs)
-    has_column = label_width <= text_width * 2 // 5 and (fits or not fits_without_column)
-    items: list[list[str]] = []
-    previous = ""
-    for label, evidence in safe_pairs:
-        if not evidence:
-            items.append(_wrap(label, text_width))
-        elif has_column:
-            first = fit(label if label != previous else "", label_width)
-            items.append(_wrap(evidence, text_width, indent=" " * label_width, first=first))
-        else:
-            items.append(_wrap(f"{label}: {evidence}", text_width, indent="  "))
-        previous = label
+
+    def wrapped(in_column: bool) -> list[list[str]]:
+        items, previous = [], ""
+        for label, evidence in safe_pairs:
+            if not evidence:
+                items.append(_wrap(label, text_width))
+            elif in_column:
+                first = fit(label if label != previous else "", label_width)
+                items.append(_wrap(evidence, text_width, indent=" " * label_width, first=first))
+            else:
+                items.append(_wrap(f"{label}: {evidence}", text_width, indent="  "))
+            previous = label
+        return items
+
+    # labels are in a column of their own unless that takes more lines
+    layouts = [wrapped(in_column) for in_column in (label_width <= text_width * 2 // 5, False)]
+    items = min(layouts, key=lambda items: sum(map(len, items)))
     count = len(items)
     hidden = 0
     while height is not None and items and sum(map(len, items)) + (len(items) < count) > height:

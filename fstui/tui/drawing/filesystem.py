@@ -45,7 +45,7 @@ _UNITS: Mapping[str, Callable[[float], str]] = {
     "": lambda value: count(value) if value >= 1 else f"{value:g}",
 }
 """How to print a parameter of a simulated disk, by the end of its name."""
-_MAX_SCENARIOS, _MAX_BARS, _MIN_CHARTS_HEIGHT = 3, 12, 10
+_MAX_SCENARIOS, _MAX_BARS, _MIN_CHARTS_HEIGHT = 3, 12, 8
 _NO_DEFECT = "The configuration shows no defect. Run a scenario here to test the storage."
 
 
