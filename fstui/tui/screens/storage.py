@@ -55,7 +55,6 @@ class StorageScreen(BaseScreen):
     )
     CSS_PATH = None
     """This screen needs only the app's style sheet, and reading another one would delay the first frame."""
-    HORIZONTAL_BREAKPOINTS = []  # noqa: RUF012  no rule depends on the width, and Textual would apply all rules again
     DOUBLE_CLICK_ACTION = "run_here"
     SCROLLED_PART = "detail"
     HELP_TEXT = (
