@@ -115,7 +115,7 @@ def plain_text(markdown: str, width: int) -> str:
 
     rows: list[str] = []
     in_code = False
-    for row in _LINK.sub(r"\1 (`fstui explain \2`)", markdown).split("\n"):
+    for row in _LINK.sub(_name_command, markdown).split("\n"):
         fence = row.lstrip().startswith("```")
         in_code ^= fence
         if in_code and not fence:
@@ -136,6 +136,12 @@ def markdown_lines(markdown: str, width: int) -> list[Text]:
         Text.assemble(*((part.text.replace(_NO_BREAK, "\xa0"), part.style or "") for part in row), end="")
         for row in console.render_lines(_Page(markdown.replace("\xa0", _NO_BREAK)), pad=False)
     ]
+
+
+def _name_command(link: re.Match[str]) -> str:
+    """Return the text of a link and the command that shows the page; the text alone if it is this command."""
+    text, command = link[1], f"`fstui explain {link[2]}`"
+    return text if text == command else f"{text} ({command})"
 
 
 def _quote(code: re.Match[str]) -> str:

@@ -93,7 +93,7 @@ def _part_in_log(program: ProgramAtRisk) -> str:
     if program.log is None or program.log_bytes == program.bytes:
         return ""
     amount = size(program.log_bytes) if program.log_bytes else "nothing"
-    return f" ({amount} in …/{'/'.join(program.log.split('/')[-2:])}, which it syncs most)"
+    return f"; {amount} in …/{'/'.join(program.log.split('/')[-2:])}, the file that it syncs most often"
 
 
 def _sync_rate(program: ProgramAtRisk, elapsed_s: float) -> str:

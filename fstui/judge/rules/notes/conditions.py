@@ -22,7 +22,7 @@ def disturbed(case: Case) -> Iterator[Conclusion]:
 
     ## How it was measured
     - The storage changed: the stack before or after a step was different from the stack before the run.
-    - fstui was delayed: its child process that writes had to wait for fstui for more than 1 % of the step.
+    - fstui was delayed: during more than 1 % of the step, the process that writes waited for fstui's main process.
 
     ## What it proves, and what it does not
     Neither case says anything about the disk. If the storage changed, the remaining steps can still show a fault, but
@@ -191,16 +191,17 @@ def another_cgroup(case: Case) -> Iterator[Conclusion]:
 
     - `/proc/PID/cgroup`: the cgroup of the process
     - `io.max` (cgroup v2) or `blkio.throttle.*` (v1): the limits of this cgroup and of the cgroups above it
-    - `/proc/PID/status`: whether a seccomp filter checks the system calls of the process
+    - `/proc/PID/status`: whether a seccomp filter checks the system calls of the process. fstui cannot see whether
+      this filter fakes syncs.
 
     ## What it proves, and what it does not
-    The note does not show whether the process's syncs are durable. fstui shared only the cgroup with the process. The
-    process may have a seccomp filter or a library that fakes its syncs, or use other mounts. fstui does not notice if
-    a limit changes during the run.
+    The note does not show whether the process's syncs are durable. fstui shared only the cgroup with the process. A
+    seccomp filter or a library may fake the syncs of the process, or the process may use other mounts. fstui does not
+    notice if a limit changes during the run.
 
     ## What to do next
-    Run the same scenario without `--like`, and compare the rates. If they differ a lot, the limit is the cause, not
-    the disk.
+    Run the same scenario without `--like`, and compare the rates. If they differ a lot, the limit determines the
+    rate, not the disk.
     """
     process = case.evidence.cgroup_process
     if process is None:

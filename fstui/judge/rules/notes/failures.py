@@ -160,7 +160,7 @@ def _is_step_failure(error: Failure) -> bool:
 @rule(order=25, precedes_verdict=True)
 def stood_still(case: Case) -> Iterator[Conclusion]:
     """* cannot-tell, high confidence: an operation never returned
-    * a note: otherwise
+    * a note: every operation returned
 
     ## What it means
     One operation took most of its step, or had not returned when fstui stopped waiting. If an operation never returned,

@@ -77,7 +77,7 @@ def ephemeral(case: Case) -> Iterator[Conclusion]:
     fails, even if all syncs were durable. AWS, Google and Azure document that the data survives a reboot.
 
     ## How it was measured
-    fstui recognised the device by the model that it reports, or by its place on Azure's bus. The provider's
+    fstui recognised the device by the model that it reports or, on Azure, by its bus address. The provider's
     documentation says what happens to the data.
 
     ## What it proves, and what it does not
