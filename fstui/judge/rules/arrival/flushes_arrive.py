@@ -10,7 +10,7 @@ writer. For an overwrite with fdatasync, a filesystem is expected to send:
 
 - ext4, XFS, and ZFS (to the devices of its intent log): 1 flush
 - btrfs: 2 flushes; if the device supports FUA, 1 flush and 1 FUA write
-- ext4 with `data=journal`: 2 flushes on Linux 6.1, 3 on Linux 6.18
+- ext4 with `data=journal`: 2 or 3 flushes (2 on Linux 6.1, 3 on Linux 6.18)
 
 ## What it proves, and what it does not
 No layer above the driver dropped flushes in these steps. A drive, a bridge or a host may still ignore them (see
@@ -27,10 +27,9 @@ cannot-tell in these cases:
 If other processes write, stop them or use another disk. For stronger evidence, run a power-cut test: `fstui powercut`.
 
 ## Details
-- The flushes of one sync, or of 0.2 % of the syncs, may be missing. If a range such as 2 to 3 is expected, 10 % of its
-  minimum may be missing.
+- fstui tolerates missing flushes of one sync, or of 0.2 % of the syncs; if a range is expected, 10 % of its minimum.
 - A stripe or mirror sends each flush to all members, multipath to one path.
-- The trace also shows FUA writes, and layers without counters (dm, md).
+- The trace also shows FUA writes, and flushes in layers without counters.
 """
 
 from collections.abc import Iterator, Sequence

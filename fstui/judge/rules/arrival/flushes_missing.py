@@ -1,8 +1,8 @@
 """*not-durable, high confidence*
 
 ## What it means
-Fewer flushes arrived than the filesystem is expected to send, although barriers and the device's write cache are on. A
-layer above the driver drops flushes, at least some of the time. The kernel counts every flush that a driver completes.
+Fewer flushes arrived than the filesystem is expected to send, although barriers and the device's write cache are on.
+The filesystem did not send them, or a layer above the driver dropped them, at least for a time.
 
 ## How it was measured
 fstui counted the flushes of each step with at least 20 syncs per writer. `fstui explain flushes-arrive` shows how many
@@ -12,13 +12,13 @@ flushes are expected per sync; several writers may share a flush. Flushes are mi
   lack their flushes.
 - If the expected number is another range: less than 90 % of its minimum arrived.
 
-fstui also checks each short part of a step with one writer. If fstui runs as root, the kernel's trace shows which
-process requested each flush. The flushes of other processes then do not hide a shortage, and the finding names the
-layer that dropped flushes.
+In a step with one writer, fstui also checks intervals of 0.1 s or more. If fstui runs as root, the kernel's trace shows
+which process requested each flush. The flushes of other processes then do not hide a shortage, and the finding names
+the layer that dropped flushes.
 
 ## What it proves, and what it does not
 Other processes only add flushes, so it is certain that flushes are missing. Without root, fstui does not know which
-layer drops them. Possible causes:
+layer is the cause. Possible causes:
 
 - a library or a seccomp filter that fakes the sync calls
 - a layer between the filesystem and the disk's driver
@@ -27,7 +27,8 @@ layer drops them. Possible causes:
   power cuts lost 477 of 477 records)
 
 ## What to do next
-Run `grep Seccomp /proc/self/status`. Then repeat the run outside the container, or on another filesystem of the disk.
+If `grep Seccomp /proc/self/status` prints 2, repeat the run outside the container. If not, repeat it on another
+filesystem of the disk.
 """
 
 from collections.abc import Iterator

@@ -2,8 +2,8 @@
 
 ## What it means
 A library or a system call filter intercepts a sync and returns success, so the sync makes nothing durable. The library
-is libeatmydata or a similar one. The filter is a seccomp filter, as in containers that were started with syncs
-suppressed. fstui did not judge the disk.
+is libeatmydata or a similar one. The filter is a seccomp filter, as in containers that
+`systemd-nspawn --suppress-sync=yes` started. fstui did not judge the disk.
 
 ## How it was measured
 One of these signs is enough:
@@ -14,8 +14,8 @@ One of these signs is enough:
 - A file opened with O_DSYNC has lost the flag (`F_GETFL`).
 - Such a library is in `/proc/self/maps`, `LD_PRELOAD` or `/etc/ld.so.preload`.
 
-The first sign is ignored if all syncs of a regular file left its page clean. The library then calls `syncfs` or `sync`
-instead of fsync, or ignores EINVAL, and the data is written.
+Success on a pipe is no sign if every sync of a regular file left its page clean. In that case, the data is written: the
+library calls `syncfs` or `sync` instead of fsync, or ignores EINVAL.
 
 ## What it proves, and what it does not
 Some or all syncs of this process are faked. The finding says nothing about other processes or the disk. If a library

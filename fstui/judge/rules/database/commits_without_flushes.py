@@ -1,7 +1,6 @@
-"""* not-durable, high confidence, for the server's process: its syncs do not reach the device, or an existing server
-  has settings that are not durable
-* not-durable, high confidence, for one step only: fstui itself started the database with settings that are not
-  durable
+"""* not-durable, high confidence, for the server's process: its syncs do not reach the device, or a server that was
+  already running has settings that allow the loss of acknowledged commits
+* not-durable, high confidence, for one step only: fstui itself started the database with such settings
 
 ## What it means
 A database acknowledged commits before they were durable, for one of two reasons.
@@ -16,7 +15,8 @@ flushes as one sync of a growing log file. Less than 90 % of these flushes arriv
 
 As a control, fstui made syncs of its own in the same run, with the same system call or open flags. Their flushes
 arrived. The control is not needed if a library that stubs syncs is loaded into the server (`/proc/PID/maps`). fstui
-reads the settings from the database. An existing server gets the verdict for its settings alone.
+reads the settings from the database. If a server was already running, unsafe settings are enough for the verdict, even
+if all counted flushes arrived.
 
 ## What it proves, and what it does not
 Other processes only add flushes, so it is certain that flushes are missing. If there are several clients, fstui

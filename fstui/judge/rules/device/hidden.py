@@ -18,8 +18,8 @@ from fstui.storage.layers.filesystems import remote
 
 @rule(order=90)
 def remote_filesystem(case: Case) -> Iterator[Conclusion]:
-    """* plausible, low confidence: the protocol or the provider documents what a sync means (NFS)
-    * cannot-tell, medium confidence: otherwise
+    """* plausible, low confidence: the protocol defines, or the provider documents, what a sync guarantees (NFS)
+    * cannot-tell, medium confidence: in all other cases
 
     ## What it means
     Another machine, or a user-space program on this host, handles the sync (NFS, CIFS, 9p, virtiofs, FUSE). This host
@@ -39,7 +39,7 @@ def remote_filesystem(case: Case) -> Iterator[Conclusion]:
     ## Details
     - If the client sent no COMMIT, that alone proves nothing: it may have sent small writes as stable writes.
     - If a FUSE program does not implement fsync, the kernel reports success all the same.
-    - The verdict is plausible only if syncs were measured, and at most 100 000 per second.
+    - The verdict is plausible only if fstui measured syncs, and their rate was at most 100 000 per second.
     """
     filesystem = _remote_filesystem(case.stack)
     if filesystem is None or case.configuration.breaks_sync:

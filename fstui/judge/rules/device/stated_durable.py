@@ -9,14 +9,14 @@ fstui counted the bytes that reached the devices. For each device that a sync wa
 
 - The drive reports that it has no volatile write cache (SCSI mode page 8, `hdparm -W`, NVMe's `vwc`), or its model has
   power-loss protection.
-- The model or the driver shows a volume of a RAID controller or storage array.
-- The provider or hypervisor documents what happens to a write, or the device is an instance store. The disk's model and
-  the host's name in DMI must agree.
+- By its model or driver, the device belongs to a RAID controller or array.
+- The provider or hypervisor documents what happens to a write, or the device is an instance store. The model and the
+  DMI data name the same provider.
 - The device is a Ceph RBD.
 
 ## What it proves, and what it does not
 The storage is durable if the statement is true. No measurement here can confirm it, and anyone who runs a hypervisor
-can choose the names of the disk and of the host. Confidence is therefore always low.
+can choose the disk's model and the DMI data. Confidence is therefore always low.
 
 ## What to do next
 Check what was stated: the battery, the capacitor, the provider's settings. For stronger evidence, run a power-cut test
@@ -26,8 +26,8 @@ Check what was stated: the battery, the capacitor, the provider's settings. For 
 The rule does not apply if something contradicts the statement:
 
 - Another source reports that the cache is on, or flushes or bytes are missing.
-- The syncs are too fast: for a platter (`same-block-rotation`), above 10 000/s for a cloud's network or a consumer
-  drive, above 100 000/s for any device.
+- The syncs are too fast: faster than a platter allows (`same-block-rotation`), over 10 000/s (cloud network volume,
+  consumer drive), or over 100 000/s (any device).
 """
 
 from collections.abc import Iterator

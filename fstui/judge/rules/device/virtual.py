@@ -110,12 +110,12 @@ def network_too_fast(case: Case) -> Iterator[Conclusion]:
     """*suspicious, medium confidence*
 
     ## What it means
-    This network volume of a cloud completed at least 10 000 syncs per second for one writer. That is one sync in at
-    most 0.1 ms. A round trip over the network and several copies take longer. A cache nearer to the guest probably
+    This cloud network volume completed at least 10 000 syncs per second for one writer. That is one sync in at most
+    0.1 ms. A round trip over the network and several copies take longer. A cache nearer to the guest probably
     acknowledges the syncs.
 
     ## How it was measured
-    - The model identifies a network volume of a cloud.
+    - The model identifies a cloud network volume.
     - One writer did at least 10 000 synced writes per second, and their bytes reached the device.
 
     ## What it proves, and what it does not
@@ -163,7 +163,7 @@ def ignored_by_default(case: Case) -> Iterator[Conclusion]:
     """*cannot-tell, low confidence*
 
     ## What it means
-    The hypervisor, or the server of the disk, is documented not to make flushed data durable by default.
+    According to its documentation, the hypervisor or the disk's server does not make flushed data durable by default.
 
     - VirtualBox and Longhorn acknowledge a flush and do nothing.
     - Lima and Docker Desktop on macOS write the data to the drive, but may leave it in the cache of the drive.
@@ -173,10 +173,11 @@ def ignored_by_default(case: Case) -> Iterator[Conclusion]:
     Longhorn disk by its model. The documentation says what they do with a flush.
 
     ## What it proves, and what it does not
-    Flushes that reach such a disk prove nothing. A guest cannot see whether the default was changed, and all disks of
-    the server tgt have the same model as Longhorn's. The rule does not apply in these cases:
+    Flushes that reach such a disk prove nothing. A guest cannot see whether the default was changed. The iSCSI server
+    tgt gives its disks the same model as Longhorn, so fstui may mistake one for the other. The rule does not apply in
+    these cases:
 
-    - fstui observed that a flush has work to do (`flush-cost`). On macOS, this is not enough.
+    - fstui observed that a flush takes longer if more data is unsynced (`flush-cost`). On macOS, this is not enough.
     - You declared a rotating medium, and each sync takes as long as the platter needs.
     - You declared a protected medium.
 
@@ -184,7 +185,7 @@ def ignored_by_default(case: Case) -> Iterator[Conclusion]:
     - VirtualBox: on the host, `VBoxManage getextradata VM enumerate` shows `IgnoreFlush`. Set it to 0 for the disk,
       and run again.
     - Longhorn: check that the disks of its nodes have power-loss protection, or no write cache.
-    - macOS: look up the synchronization mode of the disk. Only the mode `full` flushes the drive.
+    - macOS: look up the synchronization mode of the disk. Only the mode "full" flushes the drive's cache.
     """
     served = [(node, platform) for node in case.stack.commit_devices if (platform := _served_by(case, node))]
     suspects = [(node, platform) for node, platform in served if platform.drops_flushes or platform.skips_drive_flush]

@@ -191,8 +191,8 @@ def another_cgroup(case: Case) -> Iterator[Conclusion]:
 
     - `/proc/PID/cgroup`: the cgroup of the process
     - `io.max` (cgroup v2) or `blkio.throttle.*` (v1): the limits of this cgroup and of the cgroups above it
-    - `/proc/PID/status`: whether a seccomp filter checks the system calls of the process. fstui cannot see whether
-      this filter fakes syncs.
+    - `/proc/PID/status`: whether a seccomp filter checks the system calls of the process. fstui cannot see whether this
+      filter fakes syncs.
 
     ## What it proves, and what it does not
     The note does not show whether the process's syncs are durable. fstui shared only the cgroup with the process. A
@@ -200,8 +200,8 @@ def another_cgroup(case: Case) -> Iterator[Conclusion]:
     notice if a limit changes during the run.
 
     ## What to do next
-    Run the same scenario without `--like`, and compare the rates. If they differ a lot, the limit determines the
-    rate, not the disk.
+    Run the same scenario without `--like`, and compare the rates. If they differ a lot, the limit determines the rate,
+    not the disk.
     """
     process = case.evidence.cgroup_process
     if process is None:

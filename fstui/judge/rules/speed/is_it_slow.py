@@ -4,18 +4,18 @@
 fstui compared the rates of synced writes with references for this storage.
 
 - **stalls**: a synced or O_DIRECT write took at least 250 ms and ten times the median (p50), or never returned
-- **slow**: one reference shows that at least half of the steps are slow
-- **normal**: no reference shows slow, and one shows that most steps are normal
-- **unknown**: otherwise, for example if the syncs may not be durable
+- **slow**: at least half of the steps are slow, compared with one reference
+- **normal**: not slow, and most steps are normal, compared with one reference
+- **unknown**: in all other cases, for example if the syncs may not be durable
 
 ## How it was measured
-Only steps with one writer are compared. For each reference, a step is slow if its rate is below this limit, otherwise
-normal:
+Only steps with one writer are compared. For each reference, a step is slow if its rate is below this limit. Otherwise
+it is normal, with one exception:
 
-- half of the slowest of your own references (`fstui references add`)
-- half of the lower quartile of at least three saved runs like this one
-- half of the slowest of 8 or more published rates for this class of device (`fstui references`); normal starts at the
-  slowest rate itself
+- half of the slowest of your own references (`fstui references`)
+- half of the lower quartile of three or more earlier runs of this scenario
+- half of the slowest of 8 or more published rates for this class of device; a rate between this limit and the slowest
+  rate is neither slow nor normal
 - one sync per ten revolutions, on a rotating disk
 - 50 commits per second in the fastest step (the minimum for etcd), if the class of the device is unknown
 
