@@ -80,7 +80,9 @@ def cut_option(help_: str) -> Callable[[_Command], _Command]:
     type=click.IntRange(1, 99999),
     help="The number of cuts. Required for a new campaign.",
 )
-@cut_option("What the commands do: cut the power, stop a virtual machine, or reset HOST. The verdict depends on this.")
+@cut_option(
+    "What the commands do: cut the power, force a virtual machine to stop, or reset HOST. The verdict depends on this."
+)
 @click.option(
     "--wait",
     "wait_s",

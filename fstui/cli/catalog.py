@@ -79,7 +79,7 @@ def references(ctx: click.Context, media: tuple[MediumClass, ...], format_: str,
 @click.argument("runs", nargs=-1, required=True, metavar="RUN|DIR…", shell_complete=completion.runs)
 @click.option("--name", required=True, help="Name of the reference. An older reference of this name is replaced.")
 def add(runs: tuple[str, ...], name: str) -> int:
-    """Compare later runs with these runs.
+    """Save runs as a reference for later runs.
 
     RUN is a saved run. DIR is a directory of saved runs, such as the result directory of a fleet command. In a
     directory, fstui skips runs on network filesystems, and on storage that is not durable.

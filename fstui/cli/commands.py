@@ -15,7 +15,7 @@ SECTIONS = {
     "Measure": {
         "list": ("host", "List filesystems, devices, and faults in their configuration."),
         "check": ("host", "Test every writable filesystem, about four seconds each."),
-        "fit": ("fit", "Measure whether storage is fast enough for etcd and others."),
+        "fit": ("fit", "Measure whether storage suits etcd and other products."),
         "scenarios": ("catalog", "List the scenarios: what each measures and writes."),
         "run": ("run", "Run a scenario in a directory and judge the storage below it."),
         "watch": ("watch", "Show which programs wait for which files, and why."),
@@ -36,7 +36,7 @@ SECTIONS = {
         "explain": ("documentation", "Explain a rule or a word, or show a page of documentation."),
         "manual": ("documentation", "Print the man page."),
         "completion": ("completion", "Print or install completion for bash, zsh and fish."),
-        "schema": ("documentation", "Print the JSON Schema of the JSON output of a command."),
+        "schema": ("documentation", "Print the JSON Schema of one kind of JSON output."),
     },
     "For classes": {
         "lessons": ("teaching", "Learn on simulated disks what makes data durable."),

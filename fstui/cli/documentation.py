@@ -84,7 +84,7 @@ _SCHEMAS = (
 """The names that ``fstui schema`` accepts, listed here because the help must not import the documents."""
 
 
-_SCHEMA_HELP = f"""Print the JSON Schema of a JSON output.
+_SCHEMA_HELP = f"""Print the JSON Schema of one kind of JSON output.
 
 NAME is the kind of output. Without NAME, fstui prints the schema of a run. The kinds are: {", ".join(_SCHEMAS)}.
 

@@ -68,8 +68,8 @@ async def _list(session: Session, format_: str, output: Path | None) -> None:
 def clean(pending: bool) -> int:
     """Remove the files, mounts and servers of killed runs.
 
-    Files that a running fstui uses stay. Records of a power-cut test stay until 'fstui powercut verify', unless
-    --pending is given.
+    fstui does not remove files that a running fstui process uses. Without --pending, it also keeps the records of a
+    power-cut test until 'fstui powercut verify'.
 
     Example: fstui clean
     """
@@ -119,10 +119,11 @@ def check(directories: Sequence[str], format_: str, output: Path | None, fail_on
     A filesystem takes about four seconds. fstui writes at most 7 MiB to it, in at most two seconds, then removes
     everything. It saves every check as a run.
 
-    fstui skips, and lists, filesystems that are virtual (such as /proc), read-only, in memory, or not responding. If a
-    filesystem is mounted several times, it is checked once.
+    fstui lists, but does not test, filesystems that are virtual (such as /proc), read-only, or in memory. It also skips
+    a filesystem that does not respond; the exit status is then 1. If a filesystem is mounted several times, it is
+    tested once.
 
-    Exit status: as for 'fstui run', and the worst filesystem decides; 1 if a filesystem does not respond.
+    Exit status: as for 'fstui run', and the worst filesystem decides.
 
     \b
     Examples:

@@ -147,7 +147,8 @@ simulate_option: Callable[[Any], Any] = click.option(
     "--simulate",
     metavar="DISK",
     callback=_own_or_global_value,
-    help="Use a simulated disk: a name from 'fstui lessons --disks', or a file. DISK,KEY=VALUE changes a parameter.",
+    help="Use a simulated disk: a name from 'fstui lessons --disks', or a file. Append ,KEY=VALUE to change a "
+    "parameter, for example hdd-7200,disk.platter.rpm=15000.",
 )
 trace_option = click.option(
     "--trace",

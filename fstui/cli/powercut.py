@@ -181,8 +181,8 @@ def witness(file: Path) -> int:
 )
 @click.option("--unmountable", "unmountable_old", is_flag=True, hidden=True)
 @cut_option(
-    "What ended HOST: a power cut, the end of its virtual machine (host-stop), or a reset. In the last two cases, the "
-    "best verdict is 'plausible'."
+    "What ended HOST: a power cut, the forced stop of its virtual machine (host-stop), or a reset. In the last two "
+    "cases, the best verdict is 'plausible'."
 )
 @format_option(*formats.names())
 @output_option()

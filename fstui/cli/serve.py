@@ -46,7 +46,10 @@ _FOCUS_SCRIPT = """<script>
 @click.option(
     "--port", metavar="N", type=click.IntRange(1, 65535), default=8000, show_default=True, help="Port to listen on."
 )
-@click.option("--url", help="Address that browsers use, if it is not --host and --port: http://class.example:8000")
+@click.option(
+    "--url",
+    help="Address that browsers use, if it differs from --host and --port, for example http://class.example:8000",
+)
 def serve(simulate: str | None, host: str, port: int, url: str | None) -> None:
     """Serve the lessons and a simulated disk to browsers, for a class.
 

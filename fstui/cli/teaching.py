@@ -150,7 +150,7 @@ def open_(name: str, format_: str, output: Path | None) -> None:
 
 @lab.command("remove")
 def remove() -> None:
-    """Remove the laboratory: mounts, loop devices, cgroup, files.
+    """Remove the lab: mounts, loop devices, cgroup, files.
 
     Example: sudo fstui lab remove
     """

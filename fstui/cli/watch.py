@@ -61,7 +61,7 @@ def watch(
     also show whether another program syncs often.
 
     With --at-risk, fstui shows for each program and file how many written bytes are not durable, since when, and how
-    often the program syncs. It reads no file and syncs nothing.
+    often the program syncs. It does not open the programs' files, and syncs nothing.
 
     \b
     Examples:

@@ -95,7 +95,7 @@ def documentation() -> dict[str, str]:
 def markdown(rule_name: str) -> str:
     """Return the page of a rule as Markdown, with the terms used in it. Raises KeyError for an unknown rule."""
     text, words = rule_page(rule_name)
-    return text + (f"\n*words: {', '.join(map(glossary.spelling, words))}*\n" if words else "")
+    return text + (f"\n*Words (`fstui explain WORD`): {', '.join(map(glossary.spelling, words))}*\n" if words else "")
 
 
 def rule_page(name: str) -> tuple[str, tuple[str, ...]]:

@@ -11,8 +11,8 @@ of `/sys/block/X/stat`). For a stripe, fstui adds up the sectors of all members.
 all bytes. The written data is new and incompressible.
 
 ## What it proves, and what it does not
-It is certain that the bytes did not arrive. The rule does not show which layer holds them. It does not apply if a
-layer compresses or deduplicates. On btrfs, enough bytes prove nothing, because btrfs writes 3 to 9 times as many.
+It is certain that the device did not count the bytes, but not which layer holds them. The rule does not apply if a
+layer compresses or deduplicates. btrfs writes 3 to 9 times the requested bytes, which can hide missing data.
 
 ext4 with `inline_data` is a special case: it keeps a file of up to about 60 bytes in the inode. If such a file is
 overwritten on Linux 6.18, fsync writes the new data, but fdatasync and O_DSYNC do not. In a test, a power cut lost all
@@ -21,12 +21,13 @@ overwritten on Linux 6.18, fsync writes the new data, but fdatasync and O_DSYNC 
 ## What to do next
 - Look for a filter that fakes syncs: `grep Seccomp /proc/self/status`.
 - Look for a caching layer: `lsblk -s`, `dmsetup table`.
-- Switch the direct I/O of a loop device on: `losetup --direct-io=on`.
+- Switch a loop device to direct I/O: `losetup --direct-io=on /dev/loopN`.
 - For small files on ext4 with `inline_data`, use fsync.
 
 ## Details
-- If a step syncs only after every n-th write, fstui expects only one block per sync.
-- Bytes also seem to be missing if `queue/iostats` was set to 0 and back to 1 within one step.
+- If a step syncs only after every n-th write, rewrites of one block may reach the device as one write. So fstui
+  expects only one block per sync.
+- Bytes that arrived are not counted while `queue/iostats` is 0. fstui does not notice if it was 0 only briefly.
 """
 
 from collections.abc import Iterator, Sequence
@@ -78,7 +79,7 @@ def _not_direct(case: Case, accounts: Sequence[FlushAccount]) -> Conclusion:
         steps=[account.step for account in accounts],
         evidence=[account.byte_line for account in accounts],
         next=(
-            "On a loop device, switch direct I/O on: 'losetup --direct-io=on'. On ext4 with data=journal, O_DIRECT is "
-            "always buffered.",
+            "On a loop device, switch direct I/O on: 'losetup --direct-io=on /dev/loopN'. On ext4 with data=journal, "
+            "O_DIRECT is always buffered.",
         ),
     )

@@ -2,33 +2,33 @@
 * a note: in a virtual machine, more unsynced data does not make a flush longer
 
 ## What it means
-A flush that has work to do takes longer the more unsynced data there is. In a virtual machine, the flush time may stay
-the same for two reasons: the host's disk has power-loss protection, or the host ignores flushes.
+The more unsynced data there is, the longer a real flush takes. In a virtual machine, the flush time may stay the same
+for two reasons: the host's disk has power-loss protection, or the host ignores flushes.
 
 ## How it was measured
-fstui wrote growing amounts of data, up to 32 MiB, with O_DIRECT, and timed fdatasync after each amount. The flush time
-grows if all of these are true:
+fstui wrote growing amounts of data, up to 32 MiB, with O_DIRECT, and timed fdatasync after each amount. The flush
+time grows if all of these are true:
 
 - Before the flush, at least 95 % of the bytes had reached the lowest device.
-- Each of the two largest amounts took 1.5 times as long as any smaller one.
+- For the two largest amounts, the flush took 1.5 × as long as for any other.
 - The extra data was flushed at 10 GB/s or less (more is the speed of memory).
 - The device's own flush time, if known, grew (field 17 of `stat`, or the trace).
 
-The note about a flush time that does not grow requires that all expected flushes arrived, and that a flush adds less
-than twice the time of an O_DIRECT write. There is no note if the medium is known to be protected.
+For the note, all expected flushes must have arrived, a flush must add less than twice the time of an O_DIRECT write,
+and the medium must not be known as protected.
 
 ## What it proves, and what it does not
 If the flush time grows, a flush has an effect; only a power cut proves more. If it does not grow, fstui cannot tell
 which of the two reasons is true.
 
-On real hardware, confidence is medium if one of these is true for each lowest device. Otherwise, it is low.
+Confidence is medium on real hardware if one of these is true for each lowest device; in all other cases, it is low:
 
 - Its own flush time grows, and it is attached directly (no USB, RAID controller or network).
 - It has power-loss protection, according to its model or your declaration.
 
 ## What to do next
-Ask the host's administrator. Declare the medium if you know it (`--medium ssd-plp`). For stronger evidence, cut the
-host's power: `fstui powercut`.
+Ask the host's administrator whether the disk has power-loss protection. If it has, declare it (`--medium ssd-plp`). For
+stronger evidence, cut the host's power: `fstui powercut`.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,5 +1,5 @@
 """* suspicious, medium confidence: the flushes of the O_DSYNC writes did not arrive
-* a note: otherwise
+* a note: in all other cases
 
 ## What it means
 Writes to a file opened with O_DSYNC completed at least three times as often as the same writes followed by fdatasync.
@@ -11,11 +11,11 @@ fstui compares the rates of the two steps, and their flushes (field 16 of `/sys/
 arrive if the O_DSYNC step caused fewer than 0.9 per write.
 
 ## What it proves, and what it does not
-The finding does not show which layer is at fault. The kernel handles both methods alike, so another layer causes the
-difference.
+The finding does not show which layer is at fault. The kernel's common code handles both methods alike, so the
+filesystem or a layer below it causes the difference.
 
-Other processes may slow down one of the two steps only, if they write to the same devices or use the processors. If
-fstui saw such processes, it ignores a difference of the rates, and reports only missing flushes.
+Other processes that write to the same devices or use the processors may slow down only one of the two steps. If fstui
+saw such processes, it ignores the difference between the rates, and reports only missing flushes.
 
 Steps with O_DIRECT are not compared: O_DSYNC may then send a single FUA write, which takes less time (see
 `fua-ignored`).

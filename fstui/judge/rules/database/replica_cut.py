@@ -1,5 +1,5 @@
 """* not-durable, medium confidence: a primary with durable settings lost commits
-* a note: otherwise
+* a note: in all other cases
 
 ## What it means
 A primary was stopped while it acknowledged commits. After its recovery, every acknowledged commit should be on the

@@ -118,8 +118,9 @@ def fua_ignored(case: Case) -> Iterator[Conclusion]:
     than a flush, is normal.
 
     ## What to do next
-    Make the database call fdatasync instead of using O_DSYNC: `wal_sync_method` in PostgreSQL, `innodb_flush_method`
-    in MySQL. To find out whether data is lost, run a power-cut test: `fstui powercut`.
+    Make the database sync without O_DSYNC: PostgreSQL `wal_sync_method = fdatasync`, MySQL and MariaDB
+    `innodb_flush_method = O_DIRECT` or `fsync`. To find out whether data is lost, run a power-cut test:
+    `fstui powercut`.
 
     ## Details
     - Published case: ADATA SX8200PNP, Tw 10.6 µs, Td 10.9 µs, Ts 361 µs.
@@ -183,17 +184,17 @@ def link_exceeded(case: Case) -> Iterator[Conclusion]:
     still in a cache above the link.
 
     ## How it was measured
-    For each step with one writer, fstui compared the bytes written per second with the maximum payload of all links
-    together (SATA, SAS, PCIe, USB). The rule applies above 110 % of this payload.
+    For each step with one writer, fstui compared the bytes written per second with the maximum data rate of all
+    links together (SATA, SAS, PCIe, USB). The rule applies above 110 % of this rate.
 
     ## What it proves, and what it does not
-    The cache is in the controller or its driver if the block layer counted all bytes at the device. If the block layer
-    counts no bytes, the cache may also be in a layer of this host. If a layer above the link compresses or
-    deduplicates, the high rate is legitimate.
+    The cache is in the controller or its driver if the kernel counted all bytes at the device. If the kernel has no
+    counters for the device (`queue/iostats` is 0), the cache may also be in a layer of this host. If a layer above the
+    link compresses or deduplicates, the high rate is legitimate.
 
     ## What to do next
-    Look for a cache in the controller and its driver. If the block layer counts no bytes, also look at the layers of
-    this host: `lsblk -s`, `dmsetup table`.
+    Look for a cache in the controller and its driver. If the kernel has no counters for the device, also look at the
+    layers of this host: `lsblk -s`, `dmsetup table`.
 
     ## Details
     The rule does not apply in a virtual machine, because virtual links report arbitrary rates. It does not apply if
@@ -233,8 +234,8 @@ def link_exceeded(case: Case) -> Iterator[Conclusion]:
             *(line for node in case.stack.lowest for line in words.readings(node, "link_rate", "payload_mb_s")),
         ),
         next=(
-            "Look for a cache in the controller or its driver. If the device counts no bytes, also look at the layers "
-            "of this host: 'lsblk -s', 'dmsetup table'.",
+            "Look for a cache in the controller or its driver. If the kernel has no counters for the device, also "
+            "look at the layers of this host: 'lsblk -s', 'dmsetup table'.",
         ),
     )
 

@@ -19,7 +19,8 @@ HOST_CACHE_NS = 60_000
 @rule(order=10)
 def virtio_no_flush(case: Case) -> Iterator[Conclusion]:
     """* suspicious, medium confidence: Firecracker offers no flush
-    * suspicious, low confidence: another host offers no flush, outside a known cloud, and a write takes less than 60 µs
+    * suspicious, low confidence: another hypervisor offers no flush, no known cloud runs it, and a write takes less
+      than 60 µs
     * plausible, low confidence: the host offers a flush, but reports no cache
     * cannot-tell, low confidence: the host offers no flush, in all other cases
 
@@ -44,7 +45,7 @@ def virtio_no_flush(case: Case) -> Iterator[Conclusion]:
     evidence, run a power-cut test (`fstui powercut`) and cut the power of the *host*.
 
     ## Details
-    - A host that uses protected drives (SPDK, a DPU) is as fast and needs no flush. Known clouds do this, so their
+    - A host that uses protected drives (SPDK, a DPU) is equally fast and needs no flush. Known clouds do this, so their
       speed is not suspicious.
     - Since 2021, Firecracker offers a flush only with `cache_type=Writeback`. Without that setting, the data is in the
       host's page cache, however long a write takes.

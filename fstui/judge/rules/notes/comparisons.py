@@ -33,7 +33,7 @@ def fsync_dearer(case: Case) -> Iterator[Conclusion]:
       too
 
     ## What it proves, and what it does not
-    This says nothing against the disk. For overwrites, fdatasync is as durable as fsync; only the timestamps may be
+    This is not a fault of the disk. For overwrites, fdatasync is as durable as fsync; only the timestamps may be
     older after a power cut. The only known exception is a tiny file on ext4 with `inline_data` (see `bytes-missing`).
 
     ## What to do next
@@ -90,7 +90,7 @@ def _sends_more_flushes(case: Case, by_fsync: WriteStep, by_fdatasync: WriteStep
 
 @rule(order=140)
 def sysbench_latency(case: Case) -> Iterator[Conclusion]:
-    """*a note about the same work done by sysbench fileio and by fstui*
+    """*a note about the same work done by sysbench fileio and by fstui: it does not change the verdict*
 
     ## What it means
     sysbench and fstui time different things. Compare their rates, not their latencies.

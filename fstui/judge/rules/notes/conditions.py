@@ -71,14 +71,14 @@ def other_writers(case: Case) -> Iterator[Conclusion]:
     ## How it was measured
     One of these is true:
 
-    - The devices were written while fstui was idle, for 1 s before the run or between the steps.
+    - The devices were written to while fstui was idle, for 1 s before the run or between the steps.
     - In a step, over 5 % more flushes or bytes arrived than fstui sent.
 
     The names of the writers are from `/proc/PID/io`, where fstui can read it.
 
     ## What it proves, and what it does not
     Other processes only add flushes. If too few flushes arrived, some were dropped, whatever other processes did. If
-    enough arrived, some may belong to other processes. Enough flushes prove something only in two cases:
+    enough arrived, some may belong to other processes. A sufficient number of flushes is evidence only in two cases:
 
     - The kernel's trace shows which process sent each flush.
     - At most 5 % more flushes and bytes arrived than fstui sent. And while fstui was idle, other processes flushed at
@@ -146,8 +146,8 @@ def stack_state(case: Case) -> Iterator[Conclusion]:
     """*a note: it is shown before the verdict, and does not change it*
 
     ## What it means
-    Part of the storage stack is degraded or broken. What is measured in this state does not show how the stack behaves
-    when it is healthy.
+    Part of the storage stack is degraded or broken, or is being rebuilt or moved. What is measured in this state does
+    not show how the stack behaves when it is healthy.
 
     ## How it was measured
     When fstui read the stack, the kernel reported one of these:

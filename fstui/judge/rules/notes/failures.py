@@ -27,7 +27,7 @@ _SAVE_DATA = "Copy the data off first. Then look at 'dmesg' and 'smartctl -a DEV
 def sync_error(case: Case) -> Iterator[Conclusion]:
     """* not-durable, high confidence: a sync failed with an I/O error
     * cannot-tell, high confidence: a sync was refused, or the filesystem shut down
-    * a note: otherwise
+    * a note: in all other cases
 
     ## What it means
     A sync or a write failed. After a failed sync, the kernel may have marked the pages clean. A second sync then
@@ -37,14 +37,14 @@ def sync_error(case: Case) -> Iterator[Conclusion]:
     fstui saw which call failed, and with which error:
 
     - not-durable: fsync, fdatasync, msync or a write with O_DSYNC failed with EIO
-    - cannot-tell: fsync, fdatasync or msync failed with another error
+    - cannot-tell: fsync, fdatasync or msync failed with another error, but the disk was not full
     - cannot-tell: the filesystem had been synced, and then a write, open or chdir failed with EIO, EUCLEAN, EROFS,
       ESHUTDOWN or ENOTCONN
-    - a note: the disk was full, or a write failed with another error
+    - a note: the disk was full (ENOSPC, EDQUOT), or a write failed with another error
 
     ## What it proves, and what it does not
     Assume that everything is lost that was not synced before the failure. The cause may be the disk or the path to it.
-    If one sync is refused, the flushes of other syncs say nothing about it.
+    If a sync is refused, the flushes of other syncs do not show that its data is durable.
 
     ## What to do next
     Copy the data off before anything else. Then look at `dmesg` and `smartctl -a`.

@@ -10,7 +10,7 @@ In most cases, the steps ran and their syncs returned, and both of these are tru
 - No device, provider or protocol states what it does with an acknowledged write.
 
 ## What it proves, and what it does not
-The note says what is known, and names the one fact that is missing. The storage may be as durable as any other.
+The note says what is known, and names the one fact that is missing. The storage may still be durable.
 
 ## What to do next
 The note names the machine and the command that can supply the missing fact. Until then, do not rely on this storage

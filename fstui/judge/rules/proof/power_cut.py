@@ -1,6 +1,6 @@
 """* lost, high confidence: an acknowledged record is missing after the cut
 * kept, medium confidence: all records survived (high confidence after 5 cuts; in a virtual machine, one level lower)
-* plausible, low confidence: after a reset or the stop of a virtual machine
+* plausible, low confidence: after a reset or forced stop of a virtual machine
 * cannot-tell, high confidence: without evidence of a cut
 
 ## What it means
@@ -18,14 +18,14 @@ disk's power, and so does not test its cache.
 
 ## What to do next
 - lost: find the layer that drops flushes (run `fsync-rate`), change it, and cut the power again
-- kept: cut the power again, at the wall plug and under load. After 5 cuts without a loss, up to 46 % of cuts may still
-  lose data; after 100 cuts, up to 3 % (at 95 % confidence).
+- kept: cut the power again, at the wall plug and under load. High confidence is no guarantee: after 5 cuts without a
+  loss, up to 46 % of cuts may still lose data; after 100, up to 3 % (at the 95 % level).
 
 ## Details
-- A database server is started on a copy of its data. If that fails, but the same server starts with an empty data
-  directory, its records count as lost.
-- Not a loss: damage to a record that was being written at the cut, or a new file that disappears because its directory
-  was not synced (POSIX allows that).
+- If the records are rows of a database server, fstui starts the server on a copy of its data. If that fails, but the
+  same server starts with an empty data directory, its records count as lost.
+- Not a loss: damage to a record that was being written at the cut, or a new file that is gone because its directory
+  was not synced.
 """
 
 from collections.abc import Iterator
