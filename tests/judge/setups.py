@@ -296,7 +296,8 @@ The table shows what hypervisors and storage services do with a flush by default
 and where to look up the setting of your host. The platform affects the verdict:
 
 - If its provider documents that an acknowledged sync is durable, the verdict is *plausible* with low confidence.
-- If it is documented to ignore flushes, the verdict is *cannot-tell*, unless fstui observed that a flush writes data.
+- If its documentation says that it ignores flushes, the verdict is *cannot-tell*, unless fstui observed that a flush
+  writes data.
 - If it leaves data in the drive's cache, the verdict is *cannot-tell* in any case: a flush then only moves data from
   the host's memory to that cache.
 

@@ -12,8 +12,8 @@ The size is reported, not proven. It applies only to writes with `RWF_ATOMIC` (p
 to their size. An ordinary write of the same size may still be torn.
 
 ## What to do next
-Leave InnoDB's doublewrite buffer and PostgreSQL's `full_page_writes` on, unless the database itself is documented to
-use `RWF_ATOMIC` on this filesystem.
+Leave InnoDB's doublewrite buffer and PostgreSQL's `full_page_writes` on, unless the database's documentation says that
+it uses `RWF_ATOMIC` on this filesystem.
 
 ## Details
 - InnoDB's pages are 16 KiB, PostgreSQL's 8 KiB. If the untorn size is smaller than the page, it cannot protect the
@@ -49,7 +49,7 @@ def untorn_writes(case: Case) -> Iterator[Conclusion]:
         f"proven.{limitation}",
         evidence=(line for node, _ in reported for line in words.readings(node, ATOMIC_WRITE_SIZE)),
         next=(
-            "Leave InnoDB's doublewrite and PostgreSQL's full_page_writes on, unless the database is documented to use "
-            "RWF_ATOMIC here.",
+            "Leave InnoDB's doublewrite and PostgreSQL's full_page_writes on, unless the database's "
+            "documentation says that it uses RWF_ATOMIC here.",
         ),
     )

@@ -12,7 +12,7 @@ from fstui.model.quantities import rate
 @rule(order=20)
 def odirect_no_cache(case: Case) -> Iterator[Conclusion]:
     """* suspicious, high confidence: you declared the medium, and the rate is above 5 times the limit
-    * suspicious, medium confidence: otherwise
+    * suspicious, medium confidence: in all other cases
 
     ## What it means
     The disk reports no volatile write cache, and yet O_DIRECT writes were acknowledged faster than its platter can
