@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 MOUNTINFO = "/proc/self/mountinfo"
 _OCTAL_ESCAPE = re.compile(rb"\\([0-3][0-7]{2})")
-_IO_BYTES = re.compile(rb"^read_bytes: (\d+)\nwrite_bytes: (\d+)", re.MULTILINE)
+_IO_BYTES = rb"(?m)^read_bytes: (\d+)\nwrite_bytes: (\d+)"
 _DELETED = " (deleted)"
 _CGROUP_V1_LIMITS = ("read_bps", "write_bps", "read_iops", "write_iops")
 _MEMINFO_LINE = re.compile(r"^(\w+):\s+(\d{1,15}) kB", re.MULTILINE)
 _STUB_NAMES = r"eatmydata|no-?f?sync|fsync-?(off|disable|stub)|fake-?f?sync|disable-?f?sync"
-_DEVICE_NUMBER = re.compile(r"\d{1,7}:\d{1,7}")
+_DEVICE_NUMBER = r"\d{1,7}:\d{1,7}"
 
 
 class Stat(NamedTuple):
@@ -94,7 +94,7 @@ def written_bytes(pid: int) -> int | None:
 
 def io_bytes(pid: int) -> tuple[int, int] | None:
     """Return how many bytes a process has read from and written to disks so far, or None without permission."""
-    match = _IO_BYTES.search(_read(f"/proc/{pid}/io"))
+    match = re.search(_IO_BYTES, _read(f"/proc/{pid}/io"))
     return (int(match[1]), int(match[2])) if match else None
 
 
@@ -182,7 +182,7 @@ def _v2_limits(read: Callable[[str], str], directory: str) -> Iterator[IoLimit]:
     path = f"{directory}/io.max"
     for line in read(path).split("\n"):
         device, *limits = line.split(" ")
-        for limit in limits if _DEVICE_NUMBER.fullmatch(device) else ():
+        for limit in limits if re.fullmatch(_DEVICE_NUMBER, device) else ():
             what, _, value = limit.partition("=")
             if value.isdecimal():  # not "max"
                 yield IoLimit(f"{device} {what}", value, path)
@@ -193,7 +193,7 @@ def _v1_limits(read: Callable[[str], str], directory: str) -> Iterator[IoLimit]:
         path = f"{directory}/blkio.throttle.{what}_device"
         for line in read(path).split("\n"):
             device, _, value = line.partition(" ")
-            if _DEVICE_NUMBER.fullmatch(device) and value.isdecimal():
+            if re.fullmatch(_DEVICE_NUMBER, device) and value.isdecimal():
                 yield IoLimit(f"{device} {what}", value, path)
 
 

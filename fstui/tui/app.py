@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, cast
 
 from rich.cells import cached_cell_len
 from rich.segment import Segment
@@ -29,7 +29,6 @@ from fstui.model.storage import Target
 from fstui.report.characters import escape_controls, escape_lines
 from fstui.runs.session import Session
 from fstui.tui.commands import EVERYWHERE, PALETTE, bindings
-from fstui.tui.palette import EntryProvider, Palette
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.screens.storage import StorageScreen
 from fstui.tui.styles import THEMES, set_theme
@@ -55,7 +54,6 @@ class FstuiApp(App[int]):
 
     CSS_PATH = Path(__file__).parent / "css" / "fstui.tcss"
     TITLE = "fstui"
-    COMMANDS: ClassVar = {EntryProvider}
     BINDINGS = bindings(EVERYWHERE)
 
     def __init__(
@@ -104,8 +102,10 @@ class FstuiApp(App[int]):
 
     def action_command_palette(self) -> None:
         if isinstance(self.screen, BaseScreen):  # and not the palette itself
+            from fstui.tui.palette import EntryProvider, Palette  # noqa: PLC0415  the first frame does not need it
+
             self.screen.show_palette_keys()
-            self.push_screen(Palette(placeholder=PALETTE.help, id="--command-palette"))
+            self.push_screen(Palette({EntryProvider}, placeholder=PALETTE.help, id="--command-palette"))
 
     @work(exclusive=True, group="state")
     async def read_state(self) -> None:

@@ -22,7 +22,7 @@ Draw = Callable[[int, int], Sequence[Text]]
 UNBOUNDED = 10_000  # a height for all lines
 _WHEEL_LINES = 3
 _PIECES = 14
-_EDGES = re.compile("^[╭│├╰]|[ ─╮│┤╯]+$", re.MULTILINE)
+_EDGES = "(?m)^[╭│├╰]|[ ─╮│┤╯]+$"
 """Frames and blanks at both ends of lines, which are not copied."""
 
 
@@ -80,7 +80,7 @@ class DrawnText(Widget):
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
         if selection.start and selection.start.y >= len(self._texts):
             return None
-        return _EDGES.sub("", selection.extract("".join(f"{text.plain}\n" for text in self._texts))), "\n"
+        return re.sub(_EDGES, "", selection.extract("".join(f"{text.plain}\n" for text in self._texts))), "\n"
 
     def draw_texts(self, width: int, height: int) -> Sequence[Text]:
         return self._draw(width, height)
