@@ -42,7 +42,7 @@ class PaletteEntry(NamedTuple):
 
 
 class EntryProvider(Provider):
-    """Finds keys, mounts, scenarios, settings, lessons, rules, themes, runs. Without a query, the first five."""
+    """Finds keys, mounts, scenarios, settings, lessons, rules, themes, runs. Without a query, the first five kinds."""
 
     saved_runs_task: asyncio.Task[tuple[Summary, ...]] | None = None
 
@@ -56,7 +56,8 @@ class EntryProvider(Provider):
             self.saved_runs_task.cancel()
 
     async def discover(self) -> Hits:
-        for entry in (*self._keys(), *self._mounts(), *self._scenarios(), *self._lessons()):
+        others = () if self._fstui.run_in_progress else (*self._scenarios(), *self._mounts(), *self._lessons())
+        for entry in (*self._keys(), *others):
             yield DiscoveryHit(_line(entry), entry.run)
 
     async def search(self, query: str) -> Hits:

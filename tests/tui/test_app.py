@@ -226,6 +226,7 @@ async def test_without_a_query_the_palette_lists_where_to_go() -> None:
         lines = await press(pilot, "ctrl+p")
         for name in ("watch (t)", "mount /srv/queue", "scenario check"):
             assert any(f"│ {name} " in line for line in lines)
+        assert sum("│ lesson " in line for line in lines) > 2
         below = app.screen.render_line(0)
         assert {str(segment.style) for segment in below} == {"bright_black on default"}
 
