@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from math import ceil, floor
 from typing import TYPE_CHECKING, Generic, Literal, TypeVar
@@ -107,9 +107,6 @@ class RecentSamples(Generic[Sample]):
         self.end_s += elapsed_s
         while len(self._samples) > max(_MIN_SAMPLES, _MAX_DEVICE_SAMPLES // max(devices, 1)):
             self._samples.popleft()
-
-    def any(self, is_wanted: Callable[[Sample], object]) -> bool:
-        return any(is_wanted(sample) for _, _, sample in self._samples)
 
     def time_range_s(self, cell_s: int, half_cells: int) -> tuple[float, float]:
         """Return the first and the last second of a chart with this many half cells.

@@ -103,6 +103,7 @@ def test_the_last_column_of_a_chart_is_the_last_second() -> None:
     title, *_, above, lowest, times = (text.plain for text in last_minutes(recent, Moment(MIB, 9.0, 0), 80, 12))
     assert title.endswith("until now ──") and times.split()[4] == "now"
     assert re.search("│⣿{28}  ", above) and re.search("0 ┤⣿{29} ", lowest), "9 MiB before, 1 MiB now"
+    assert not any("new names" in text.plain for text in last_minutes(recent, None, 200, 12)), "there are none"
 
 
 def test_the_log_of_a_program_is_named_below_the_table() -> None:

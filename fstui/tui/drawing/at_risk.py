@@ -73,7 +73,9 @@ def _size(mib: float) -> str:
 
 BYTES = Figure("bytes at risk", lambda moment: moment.bytes / _MIB, _size, 1)
 OLDEST = Figure("the oldest", lambda moment: moment.oldest_s, lambda value: f"{value:.0f} s", 10, colour=TIME)
-NAMES = Figure("new names", lambda moment: moment.names, count, 10)
+NAMES = Figure("new names", lambda moment: moment.names or None, count, 10)  # without any, there is no chart
+_FIGURES = ((BYTES, OLDEST, NAMES), (BYTES, OLDEST), (BYTES, OLDEST, NAMES))
+"""The figures to chart in one, two or three columns of charts."""
 
 
 def moment_of(state: AtRisk) -> Moment:
@@ -93,10 +95,8 @@ def _most(moments: Sequence[Moment]) -> Moment:
 
 
 def last_minutes(recent: RecentSamples[Moment], now: Moment | None, width: int, height: int) -> Sequence[Text]:
-    """Draw the charts, whose last column is the last second. New names have a chart if there were any."""
-    wide = (BYTES, OLDEST, NAMES) if recent.any(lambda moment: moment.names) else (BYTES, OLDEST)
-    figures = (wide, (BYTES, OLDEST), wide)  # in one, two or three columns of charts
-    return charts.last_minutes("at risk", figures, recent, _most, width=width, height=height, cell_s=_CELL_S, now=now)
+    """Draw the charts, whose last column is the last second."""
+    return charts.last_minutes("at risk", _FIGURES, recent, _most, width=width, height=height, cell_s=_CELL_S, now=now)
 
 
 def title(view: RiskView, width: int) -> Text:

@@ -120,13 +120,13 @@ def sorted_by(runs: Sequence[Summary], title: str) -> list[Summary]:
     return sorted(newest_first, key=keys[title]) if title in keys else newest_first
 
 
-def trend(runs: Sequence[Summary], chosen: Summary, width: int, rows: int, *, dated: bool = False) -> list[Text]:
-    """Draw a bar for each of the last runs of a series, on an axis from zero, with their times if ``dated``.
+def trend(runs: Sequence[Summary], chosen: Summary, width: int, rows: int) -> list[Text]:
+    """Draw a bar for each of the last runs of a series, on an axis from zero, with their times.
 
     The chosen bar is brighter. If it is older than the bars that fit, they begin with it.
     """
-    times = f"{runs[-1].rate_per_s / runs[0].rate_per_s:.2f} × the first"
-    title = rule(width, f"{chosen.rate_of}/s by run", f"{counted(len(runs), 'finished run')}, the last {times}")
+    change = f"{runs[-1].rate_per_s / runs[0].rate_per_s:.2f} × the first"
+    title = rule(width, f"{chosen.rate_of}/s by run", f"{counted(len(runs), 'finished run')}, the last {change}")
     bars_width = max(width - _AXIS_CELLS - 1, 2)
     start = max(min(len(runs) - bars_width // 2, runs.index(chosen)), 0)
     shown = runs[start : start + bars_width // 2]
@@ -142,11 +142,9 @@ def trend(runs: Sequence[Summary], chosen: Summary, width: int, rows: int, *, da
         bars = (fit(charts.block_cell(full, row) * min(cells - 1, _LABEL_CELLS), cells) for full in eighths)
         lines.append(line((axis, FAINT), *zip(bars, styles, strict=True)))
     lines.append(line(" " * _AXIS_CELLS, *(span for run in shown for span in _bar_label(run, chosen, cells))))
-    if dated:
-        step = ceil(_TIME_CELLS / cells)
-        texts = (fit(moment(run.started_at, "%d %b %H:%M"), step * cells) for run in shown[::step])
-        lines.append(line((" " * _AXIS_CELLS + "".join(texts), FAINT)))
-    return lines
+    step = ceil(_TIME_CELLS / cells)
+    times = "".join(fit(moment(run.started_at, "%d %b %H:%M"), step * cells) for run in shown[::step])
+    return [*lines, line((" " * _AXIS_CELLS + times, FAINT))]
 
 
 def _bar_label(run: Summary, chosen: Summary, cells: int) -> list[tuple[str, str]]:

@@ -328,4 +328,4 @@ class TrendScreen(HistoryScreen):
 
     def _draw_trend(self, width: int, height: int) -> list[Text]:
         chosen = self.chosen
-        return drawing.trend(self._chosen_series, chosen, width, max(height - 3, 1), dated=True) if chosen else []
+        return drawing.trend(self._chosen_series, chosen, width, max(height - 3, 1)) if chosen else []
