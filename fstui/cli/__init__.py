@@ -20,7 +20,7 @@ def main() -> None:
         except BrokenPipeError:
             os._exit(141)  # sys.exit would write to stdout again, report the error, and exit with 120
         except OSError as error:
-            sys.stderr.write(f"fstui: {error.strerror}\n")
+            sys.stderr.write(f"fstui: standard output: {error.strerror}\n")
             os._exit(1)
         return
     gc.disable()  # nothing that is imported is garbage; commands and the app enable it again

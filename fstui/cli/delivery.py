@@ -6,7 +6,7 @@ import select
 import sys
 from pathlib import Path
 
-from fstui.cli.output import silence_stdout, width, write_available, write_stdout
+from fstui.cli.output import STDOUT, silence_stdout, width, write_available, write_stdout
 from fstui.model.events import Event, StepProgressed
 from fstui.model.watch import WatchEvent
 from fstui.report import formats
@@ -96,7 +96,7 @@ class EventLines:
             if self._output is None:
                 silence_stdout()
         except OSError as error:  # write(2) fails without a file name
-            error.filename = self._output and str(self._output)
+            error.filename = str(self._output or STDOUT)
             raise
 
     def _open(self, nonblock: int) -> int | None:

@@ -23,6 +23,10 @@ _ROW = r"(?m)^([✗!✓])(?=  \S)"
 """The sign of a verdict at the beginning of a row."""
 
 
+STDOUT = "standard output"
+"""The name of stdout in messages, so that users do not confuse a full disk there with the storage that is measured."""
+
+
 class ReaderGone(Exception):  # noqa: N818  no error: the reader needs no more output
     """The reader closed its end of the pipe (``| head``)."""
 
@@ -44,8 +48,12 @@ def write_stdout(document: str | bytes, timeout_s: float | None = None) -> None:
     except BrokenPipeError:
         silence_stdout()
         raise ReaderGone from None
-    except (OSError, KeyboardInterrupt):  # at exit, the interpreter would otherwise write the rest
+    except KeyboardInterrupt:
+        silence_stdout()  # at exit, the interpreter would otherwise write the rest
+        raise
+    except OSError as error:
         silence_stdout()
+        error.filename = STDOUT  # write(2) fails without a file name
         raise
 
 
