@@ -64,8 +64,8 @@ def split_cards(cards: Sequence[Card], width: int) -> tuple[list[Card], list[Car
     for card, length in zip(cards, lengths, strict=True):
         cut = _blank_line(card, width, lines_left) if 0 < lines_left < length else 0
         if cut:
-            columns[0].append((card[0], partial(_first_lines, card, cut)))
-            columns[1].append((f"{card[0]}, continued", partial(_other_lines, card, cut)))
+            columns[0].append((card[0], partial(_part, card, 0, cut)))
+            columns[1].append((f"{card[0]}, continued", partial(_part, card, cut, None)))
         else:
             columns[lines_left < length // 2].append(card)
         lines_left -= length
@@ -77,13 +77,9 @@ def _blank_line(card: Card, width: int, limit: int) -> int:
     return max((index for index, text in enumerate(card[1](width)[:limit]) if not text.plain.strip()), default=0)
 
 
-def _first_lines(card: Card, count: int, width: int) -> Sequence[Text]:
-    return card[1](width)[:count]
-
-
-def _other_lines(card: Card, count: int, width: int) -> Sequence[Text]:
-    lines = card[1](width)[count:]
-    return lines[not lines[0].plain.strip() :] if lines else lines
+def _part(card: Card, start: int, end: int | None, width: int) -> Sequence[Text]:
+    lines = card[1](width)[start:end]
+    return lines[1:] if start and lines and not lines[0].plain.strip() else lines
 
 
 def card_lines(card: Card, width: int, height: int = 0) -> list[Text]:
@@ -137,9 +133,8 @@ def help_screen(screen: BaseScreen, keymap: Mapping[str, str]) -> PageScreen:
         rows[group].append((" ".join(key_names(command, keymap)), command.help, command.id))
     widths = [max(len(row[index]) for group in rows.values() for row in group) for index in range(3)]
     cards: list[Card] = [(title, partial(_key_lines, group, widths)) for title, group in rows.items() if group]
-    about = [("this screen", partial(section_lines, Section(lines=(screen.HELP_TEXT,))))]
-    # a small screen has no room for both, and the keys are needed more often
-    cards = [*cards, *about] if screen.size.width < MIN_FRAME_WIDTH else [*about, *cards]
+    about = ("this screen", partial(section_lines, Section(lines=(screen.HELP_TEXT,))))
+    cards.insert(len(cards) if screen.size.width < MIN_FRAME_WIDTH else 0, about)  # a small screen first needs the keys
     return HelpScreen("help", [*cards, *_term_cards("terms of this screen", _terms_of(screen))])
 
 
