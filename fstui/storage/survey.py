@@ -189,9 +189,9 @@ def _unused(graph: Graph, targets: Sequence[Target]) -> tuple[Node, ...]:
     unused = []
     for name in sorted(names.all - used):
         disk_name = names.whole_device(name)
-        if name == disk_name and not tree.integer(f"/sys/block/{name}/size"):
-            continue  # most loop devices have no file: reading each of them would take more time than all the rest
-        node = graph.node(name) if name == disk_name or disk_name in used else None
+        # most loop devices have no file, and reading all of each would take more time than the rest of a survey
+        is_listed = tree.integer(f"/sys/block/{name}/size") if name == disk_name else disk_name in used
+        node = graph.node(name) if is_listed else None
         if node is None or not node.size_bytes:
             continue
         if name != disk_name or graph.readers.device_reader(name).worth_listing(node):

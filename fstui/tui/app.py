@@ -258,7 +258,9 @@ class FstuiApp(App[int]):
     def _repaint(self) -> None:
         for screen in self.screen_stack:
             for part in screen.parts() if isinstance(screen, BaseScreen) else ():
-                part.repaint()
+                part.forget()
+            for widget in screen.query():
+                widget.refresh()
 
     @work(group="remember")
     async def choose_theme(self, name: str) -> None:

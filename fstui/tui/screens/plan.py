@@ -20,7 +20,6 @@ from fstui.powercut import plan as power_cut
 from fstui.runs import caution, history, scenarios
 from fstui.tui.commands import BACK, COPY, HELP, LIST, QUIT, Command
 from fstui.tui.drawing import charts
-from fstui.tui.drawing import history as history_drawing
 from fstui.tui.drawing import plan as drawing
 from fstui.tui.drawing.cells import rule
 from fstui.tui.drawing.run import other_activity
@@ -105,8 +104,7 @@ class PlanScreen(BaseScreen):
         if self._earlier_result is not self.fstui.result:
             # forget the I/O of fstui's own run, which is not that of other processes
             self._earlier_result, self.activity = self.fstui.result, DeviceActivity()
-        self.scenarios.refill()  # a run empties the tables
-        self._show_selected()
+        self.scenarios.refill()  # a run empties it
         self.plan_all()
         self.read_saved_runs()
 
@@ -300,7 +298,6 @@ class PlanScreen(BaseScreen):
             self.fstui.save_declaration(site, declaration)
         self.workers.cancel_group(self, "plan")  # planning must not disturb what is measured
         self.scenarios.empty()
-        self.settings.empty()
         self.fstui.open_run(run, plan, target)
 
     def _choose(self, choices: Choices) -> None:
@@ -344,6 +341,8 @@ class PlanScreen(BaseScreen):
 
     def _draw_earlier(self, width: int, height: int) -> list[Text]:
         """Draw the newest runs on this filesystem, and what other processes do on its devices."""
+        from fstui.tui.drawing import history as history_drawing  # noqa: PLC0415  few screens are wide enough
+
         identity = self._target.identity if self._target else None
         runs = [run for run in self.saved_runs or () if identity and run.identity == identity]
         is_known = self._target is not None and self.saved_runs is not None

@@ -59,11 +59,9 @@ class DrawnText(Widget):
         if changed:
             self.refresh(*(Region(0, y, cells[-1] + 1, 1) for y, cells in changed.items()))
 
-    def repaint(self) -> None:
-        """Forget what is drawn, and draw it again when the screen is in front."""
+    def forget(self) -> None:
+        """Forget what is drawn. The next refresh draws it again when the screen is in front."""
         self._texts, self._strips, self._size_drawn, self._cache_key = (), [], Size(0, 0), None
-        for widget in (self, *self.children):
-            widget.refresh()
 
     def render_line(self, y: int) -> Strip:
         strip = _line(self.strips, y) or Strip.blank(self.size.width, self._background)
@@ -268,9 +266,6 @@ class Piece(Widget):
         left, strips = self._left_edge + crop.x, self._slices.strips
         blank = Strip.blank(left + crop.width, self.rich_style)
         return [(_line(strips, y) or blank).crop(left, left + crop.width) for y in crop.line_range]
-
-    def render_line(self, y: int) -> Strip:
-        return self.render_lines(Region(0, y, self.size.width, 1))[0]
 
 
 def _clickable_spans(text: Text) -> Iterator[tuple[Span, dict[str, Any]]]:
