@@ -71,7 +71,11 @@ _ssh_options = combine(
     click.option("--timeout", type=Duration(1), help="Time limit for each host, for example 90 or 5m. Default: 2m."),
 )
 _connection_options = combine(
-    click.option("--nodes", required=True, help="Hosts as a ClusterShell node set: 'db[1-40],@storage'."),
+    click.option(
+        "--nodes",
+        required=True,
+        help="Hosts as a ClusterShell node set: 'db[1-40],@storage' (@storage is a group of ClusterShell).",
+    ),
     click.option(
         "--into", type=Path, metavar="DIR", help="New directory for the results. Default: fstui-fleet-DATE-TIME."
     ),

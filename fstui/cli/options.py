@@ -23,6 +23,15 @@ if TYPE_CHECKING:
 SLOW = "slow"
 
 
+_SPECIAL_FORMATS = {
+    "brief": "the result in a few lines",
+    "prometheus": "metrics for the textfile collector of the node exporter",
+    "seconds": "one CSV row for each second of a database step",
+    "events": "JSON lines, while the command runs",
+}
+"""The formats whose names do not say enough, and what each prints."""
+
+
 class Duration(click.FloatRange):
     """Seconds, as a number or as ``3s``, ``10m`` or ``2h``."""
 
@@ -47,8 +56,14 @@ def settings_option(help_: str, **more: Any) -> Callable[[Any], Any]:
 
 def format_option(*formats: str) -> Callable[[Any], Any]:
     """Return ``--format``; the first format is the default."""
+    described = [f"{name}: {_SPECIAL_FORMATS[name]}." for name in formats if name in _SPECIAL_FORMATS]
     return click.option(
-        "--format", "format_", type=click.Choice(formats), default=formats[0], show_default=True, help="Output format."
+        "--format",
+        "format_",
+        type=click.Choice(formats),
+        default=formats[0],
+        show_default=True,
+        help=" ".join(["Output format.", *described]),
     )
 
 

@@ -55,8 +55,8 @@ def record(size: str, seconds: float | None, anonymous: bool, unit: bool) -> Non
 def what_happened(when: tuple[str, ...], format_: str, output: Path | None) -> None:
     """Show which program waited for which file at a past time, and why. Reads the recording of 'fstui record'.
 
-    TIME is 03:12, 'yesterday 03:12' or 2026-11-25T03:12:00Z. It selects the five minutes before and after it. Without
-    an argument, fstui lists the worst minutes of the whole recording.
+    TIME is 03:12, 'yesterday 03:12' or 2026-11-25T03:12:00Z. It selects the five minutes before and after it. A time
+    without a zone is local. Without an argument, fstui lists the worst minutes of the whole recording.
 
     \b
     Examples:

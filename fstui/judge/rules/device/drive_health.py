@@ -16,7 +16,8 @@ If the capacitor or battery failed, a power cut may lose data that the drive ack
 promises. But some drives then turn their cache off or become read-only, and lose nothing. So confidence is low.
 
 ## What to do next
-Copy the data to another drive, and replace this drive. `nvme smart-log` and `smartctl -a` show all values.
+Copy the data to another drive, and replace this drive. `nvme smart-log DEVICE` and `smartctl -a DEVICE` show all
+values.
 
 ## Details
 These values alone are not faults:

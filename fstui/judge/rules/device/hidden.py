@@ -177,8 +177,8 @@ def usb_bridge(case: Case) -> Iterator[Conclusion]:
     The report proves nothing, because some bridges report the truth.
 
     ## What to do next
-    Query the drive itself: `hdparm -W`, or `smartctl -d sat -g wcache` through the bridge. Or connect the drive without
-    the bridge, and run again.
+    Query the drive itself: `hdparm -W DEVICE`, or `smartctl -d sat -g wcache DEVICE` through the bridge. Or connect the
+    drive without the bridge, and run again.
     """
     bridged = [
         node for node in case.stack.lowest if link(node.link).hides_drive and node.write_cache == "write through"

@@ -18,7 +18,7 @@ Acknowledged data survives a power cut if the protection works. fstui cannot con
 declaration may be wrong.
 
 ## What to do next
-Check the drive's health (`smartctl -a`). For stronger evidence, run a power-cut test: `fstui powercut`.
+Check the drive's health (`smartctl -a DEVICE`). For stronger evidence, run a power-cut test: `fstui powercut`.
 """
 
 from collections.abc import Iterator

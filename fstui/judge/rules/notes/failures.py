@@ -47,7 +47,7 @@ def sync_error(case: Case) -> Iterator[Conclusion]:
     If a sync is refused, the flushes of other syncs do not show that its data is durable.
 
     ## What to do next
-    Copy the data off before anything else. Then look at `dmesg` and `smartctl -a`.
+    Copy the data off before anything else. Then look at `dmesg` and `smartctl -a DEVICE`.
     """
     for step in case.steps.all:
         if step.error is None:

@@ -3,9 +3,9 @@
   arrived)
 
 ## What it means
-A rotating disk can durably rewrite a block only once per revolution, when the block passes the head. The limit is 90
-rewrites per second at 5400 rpm, 120 at 7200 rpm, 167 at 10 000 rpm and 250 at 15 000 rpm. If a disk is faster, its
-cache survives power cuts, or it acknowledges writes before they are durable.
+A rotating disk that writes in place can durably rewrite a block only once per revolution, when the block passes the
+head. The limit is 90 rewrites per second at 5400 rpm, 120 at 7200, 167 at 10 000 and 250 at 15 000. If such a disk is
+faster, its cache survives power cuts, or it acknowledges writes too early.
 
 ## How it was measured
 One writer repeatedly overwrites and syncs the same block. For a step with changing offsets, the limit is two writes per
