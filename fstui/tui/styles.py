@@ -5,15 +5,17 @@ Every part of a screen is drawn with the terminal's sixteen colours. A theme rep
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from rich.terminal_theme import TerminalTheme
 from textual.app import App
 from textual.theme import Theme
 
 from fstui.model.judgement import Answer, Verdict
-from fstui.model.steps import StepStatus
 from fstui.report.text import GLYPHS, SPEED_GLYPHS
+
+if TYPE_CHECKING:  # the first screen has no steps
+    from fstui.model.steps import StepStatus
 
 WARNING = "bold yellow"
 BAD = "bold red"

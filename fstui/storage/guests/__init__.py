@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 from fstui import proc
 from fstui.model.guests import Guest, GuestDisk
+from fstui.storage.guests import microvms, qemu, sockets
 from fstui.storage.mounts import MAX_MOUNTS_BYTES, read_mounts, visible_mounts
 from fstui.storage.tree import BlockDeviceNames, Tree
 
@@ -75,8 +76,6 @@ class GuestReader:
 
     def guest(self, pid: int) -> Guest | None:
         """Return what is known about a guest; None if the process has ended or is a kernel thread."""
-        from fstui.storage.guests import microvms  # noqa: PLC0415  only a child that reads guests needs these modules
-
         words = os.fsdecode(self._tree.data(f"/proc/{pid}/cmdline", _MAX_FILE_BYTES) or b"").rstrip("\0").split("\0")
         if words == [""]:
             return None
@@ -90,8 +89,6 @@ class GuestReader:
         return replace(guest, disks=tuple(self._with_location(pid, disk) for disk in guest.disks[:_MAX_DISKS]))
 
     def _qemu(self, pid: int, words: Sequence[str]) -> Guest:
-        from fstui.storage.guests import qemu, sockets  # noqa: PLC0415
-
         pairs = qemu.arguments(words)
         options = dict(pairs)
         disks, path = qemu.disks(pairs), qemu.monitor_path(pairs)

@@ -16,7 +16,6 @@ from fstui.model.host import Inventory
 from fstui.model.judgement import Finding
 from fstui.model.quantities import count, duration_ns, percent, rate, size
 from fstui.model.storage import Target
-from fstui.report.sections import Report, cell_text
 from fstui.report.text import moment
 from fstui.tui.drawing import io_path
 from fstui.tui.drawing.cells import StyledText, fit, fit_list, labelled_lines, line, paragraph, rule
@@ -25,6 +24,7 @@ from fstui.tui.iostats import DeviceActivity, IoStats
 from fstui.tui.styles import AREA, BAD, FAINT, HEAD, WARNING, verdict_style
 
 if TYPE_CHECKING:
+    from fstui.report.sections import Report
     from fstui.runs.history import Summary
     from fstui.runs.simulation import SimulationParameters
 
@@ -93,6 +93,7 @@ def detail(
 def disk(simulated: SimulationParameters, width: int) -> list[Text]:
     """Draw a simulated disk with its parameters in as many columns as fit, and the list of all simulated disks."""
     from fstui.report import teaching  # noqa: PLC0415  only a simulated disk needs it
+    from fstui.report.sections import cell_text  # noqa: PLC0415
     from fstui.tui.drawing.report import section_lines  # noqa: PLC0415
 
     parameters, hints = teaching.disk_report(simulated, truth=False).sections
