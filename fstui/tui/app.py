@@ -29,6 +29,7 @@ from fstui.model.storage import Target
 from fstui.report.characters import escape_controls, escape_lines
 from fstui.runs.session import Session
 from fstui.tui.commands import EVERYWHERE, PALETTE, bindings
+from fstui.tui.drawing.cells import MIN_FRAME_WIDTH
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.screens.storage import StorageScreen
 from fstui.tui.styles import THEMES, set_theme
@@ -129,7 +130,8 @@ class FstuiApp(App[int]):
             self.tell(unknown_commands_message(saved.keys))
 
     def get_default_screen(self) -> Screen[None]:
-        return StorageScreen()
+        # if the class of the width were set later, Textual would apply all rules twice before the first frame
+        return StorageScreen("-narrow" if self.size.width < MIN_FRAME_WIDTH else "")
 
     def get_line_filters(self) -> list[LineFilter]:
         return [*super().get_line_filters(), *self._last_filters]

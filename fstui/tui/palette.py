@@ -31,6 +31,8 @@ _NAME_WIDTH = 25
 
 
 class Palette(CommandPalette):
+    CSS_PATH = "css/palette.tcss"
+
     def render(self) -> RenderableType:
         return grey_below(super().render(), self.app)
 

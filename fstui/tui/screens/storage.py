@@ -67,8 +67,8 @@ class StorageScreen(BaseScreen):
         "flush. A large terminal also shows charts of the last minutes. This screen writes nothing."
     )
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, classes: str = "") -> None:
+        super().__init__(classes=classes)
         self.inventory = Inventory()
         self.judgements: dict[str, Judgement] | None = None
         """None in the first frame, which is drawn before the judge is loaded."""
