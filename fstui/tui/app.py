@@ -130,7 +130,7 @@ class FstuiApp(App[int]):
             self.tell(unknown_commands_message(saved.keys))
 
     def get_default_screen(self) -> Screen[None]:
-        # if the class of the width were set later, Textual would apply all rules twice before the first frame
+        # Textual would set the class after the first layout, and apply all rules again
         return StorageScreen("-narrow" if self.size.width < MIN_FRAME_WIDTH else "")
 
     def get_line_filters(self) -> list[LineFilter]:

@@ -20,6 +20,7 @@ from fstui.powercut import plan as power_cut
 from fstui.runs import caution, history, scenarios
 from fstui.tui.commands import BACK, COPY, HELP, LIST, QUIT, Command
 from fstui.tui.drawing import charts
+from fstui.tui.drawing import history as history_drawing
 from fstui.tui.drawing import plan as drawing
 from fstui.tui.drawing.cells import rule
 from fstui.tui.drawing.run import other_activity
@@ -341,8 +342,6 @@ class PlanScreen(BaseScreen):
 
     def _draw_earlier(self, width: int, height: int) -> list[Text]:
         """Draw the newest runs on this filesystem, and what other processes do on its devices."""
-        from fstui.tui.drawing import history as history_drawing  # noqa: PLC0415  few screens are wide enough
-
         identity = self._target.identity if self._target else None
         runs = [run for run in self.saved_runs or () if identity and run.identity == identity]
         is_known = self._target is not None and self.saved_runs is not None

@@ -223,9 +223,8 @@ class Slices(DrawnText):
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Draw the frame, if there is one. The pieces cover everything else, so one blank line is enough."""
-        if self.gutter:
-            return super().render_lines(crop)
-        return [Strip.blank(crop.width, self._background)] * crop.height
+        blank = [Strip.blank(crop.width, self._background)] * crop.height
+        return super().render_lines(crop) if self.gutter else blank
 
     def render_line(self, y: int) -> Strip:
         return Strip.blank(self.size.width, self._background)
