@@ -13,7 +13,7 @@ from fstui.model.errors import Refused, hint_for
 
 _EXIT_STATUSES = (
     ("0", "success; steps that are impossible on this storage were skipped, with the reason"),
-    ("1", "a step failed, the run could not be saved, or something could not be removed"),
+    ("1", "a step failed, a filesystem did not respond, the run could not be saved, or something could not be removed"),
     ("2", "refused before anything was written"),
     ("3", "--fail-on VERDICT: the verdict is this one or worse; --fail-on slow: the storage is slow or stalls"),
     ("129, 130, 143", "ended by SIGHUP, SIGINT or SIGTERM; fstui judged, printed and saved what it had measured"),

@@ -34,8 +34,7 @@ from fstui.runs import checking
 @trust_option
 @simulate_option
 def fit(directories: Sequence[str], products: Sequence[str], format_: str, output: Path | None, **options: Any) -> int:
-    """Repeat the writes and syncs with which etcd and other products commit, and compare the results with published
-    thresholds.
+    """Write and sync as etcd and other products do at a commit, and compare the times with published thresholds.
 
     fstui measures in each DIR. Without DIR, it measures every writable filesystem. It writes at most 117 MiB to each,
     in 5 to 15 seconds, then removes everything. If a product publishes no threshold, fstui shows the commits per

@@ -123,7 +123,7 @@ def check(directories: Sequence[str], format_: str, output: Path | None, fail_on
     a filesystem that does not respond; the exit status is then 1. If a filesystem is mounted several times, it is
     tested once.
 
-    Exit status: as for 'fstui run', and the worst filesystem decides.
+    Exit status: as for 'fstui run', for the worst filesystem.
 
     \b
     Examples:

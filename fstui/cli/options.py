@@ -96,7 +96,7 @@ def report_options(*more: str) -> Callable[[Any], Any]:
 
 
 def fail_on_option(*, with_speed: bool = True) -> Callable[[Any], Any]:
-    slow = " 'slow': if the storage is slow or stalls." if with_speed else ""
+    slow = " With 'slow': if the storage is slow or stalls." if with_speed else ""
     return click.option(
         "--fail-on",
         type=click.Choice([*VERDICTS, SLOW] if with_speed else VERDICTS),

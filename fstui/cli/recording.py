@@ -29,7 +29,7 @@ def record(size: str, seconds: float | None, anonymous: bool, unit: bool) -> Non
     sync, and for which files; and which processes read, wrote and discarded most. Without root, it does not record
     which programs wait, and it records the I/O of your own processes only. It never records arguments of processes.
 
-    The recording is a ring buffer in the state directory. A day takes 2 to 15 MB. When the buffer is full, fstui
+    The recording is a ring buffer in the state directory. A day takes 2 to 15 MiB. When the buffer is full, fstui
     removes the oldest part. fstui installs nothing.
 
     \b

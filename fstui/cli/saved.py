@@ -172,7 +172,7 @@ def _judge_again(saved: SavedRun, format_: str, output: Path | None) -> None:
 )
 @report_options()
 def compare(references: tuple[str, ...], prices: tuple[str, ...], format_: str, output: Path | None) -> None:
-    """Compare saved runs with the first one: the ratio of the rates, and which runs are durable.
+    """Compare the first RUN with the others: the ratio of the rates, and which runs are durable.
 
     If a run was made by 'fstui run --rounds', fstui compares all rounds, and the ratio has a confidence interval. With
     --price, fstui also shows how many operations, and how many durable operations, one unit of money buys.

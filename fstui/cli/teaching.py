@@ -29,7 +29,7 @@ from fstui.runs import simulation
 def lessons(name: str | None, *, teacher: bool, disks: bool, truth: bool, format_: str, output: Path | None) -> int:
     """Start a lesson on simulated disks, or show the list of lessons. Without a terminal, print the list.
 
-    LESSON is a number or a name from the list. With --disks, DISK is a simulated disk.
+    LESSON is a number or a name from the list. DISK is the name of a simulated disk; use it with --disks.
 
     Use --truth, --format and --output only with --disks.
 
@@ -92,6 +92,7 @@ def lab() -> None:
     Examples:
       fstui lab make /srv/class     as root: creates /srv/class
       fstui lab run oak fstui run fsync-rate /srv/class/oak
+                                    tests one of the filesystems, oak
       fstui lab open oak            says what oak is
       fstui lab remove              removes everything
     """

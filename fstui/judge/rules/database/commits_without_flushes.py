@@ -1,9 +1,9 @@
-"""* not-durable, high confidence, for the server's process: its syncs do not reach the device, or a server that was
-  already running has settings that allow the loss of acknowledged commits
-* not-durable, high confidence, for one step only: fstui itself started the database with such settings
+"""* not-durable, high confidence, for the server's process: its syncs do not arrive
+* the same, if a running server has settings that allow the loss of commits
+* not-durable, high confidence, for one step: fstui chose such settings for it
 
 ## What it means
-A database acknowledged commits before they were durable, for one of two reasons.
+A database acknowledged commits before they were durable. Possible reasons:
 
 - Its settings require durable commits, but its syncs do not reach the device.
 - Its settings let it acknowledge a commit before the log is flushed: `sync_binlog`,
@@ -11,7 +11,7 @@ A database acknowledged commits before they were durable, for one of two reasons
 
 ## How it was measured
 fstui counted the flushes of each step with one client and at least 20 commits. A commit is expected to send as many
-flushes as one sync of a growing log file. Less than 90 % of these flushes arrived.
+flushes as one sync of a growing log file. Fewer than 90 % of these flushes arrived.
 
 As a control, fstui made syncs of its own in the same run, with the same system call or open flags. Their flushes
 arrived. The control is not needed if a library that stubs syncs is loaded into the server (`/proc/PID/maps`). fstui

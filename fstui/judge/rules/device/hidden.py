@@ -103,12 +103,12 @@ def unknown_layer(case: Case) -> Iterator[Conclusion]:
 
     ## What it means
     fstui does not know a filesystem or device of the stack, or cannot find the filesystem that holds the backing file
-    of a loop device. That file may be in memory. What arrives below such a layer cannot be compared with what was sent
-    above it.
+    of a loop device. That file may be in memory. fstui cannot compare the flushes and bytes below such a layer with
+    those above it.
 
     ## How it was measured
     fstui read the types of mounted filesystems, the names of block devices and the device-mapper targets. For a loop
-    device, it looked for the filesystem that has the device number of the backing file (`losetup`).
+    device, it looked for a mounted filesystem with the device number of the backing file (`losetup` shows the file).
 
     ## What it proves, and what it does not
     This does not count against the layer, which may be durable. fstui still reports faults above the layer, such as

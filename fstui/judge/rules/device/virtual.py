@@ -19,10 +19,10 @@ HOST_CACHE_NS = 60_000
 @rule(order=10)
 def virtio_no_flush(case: Case) -> Iterator[Conclusion]:
     """* suspicious, medium confidence: Firecracker offers no flush
-    * suspicious, low confidence: another hypervisor offers no flush, no known cloud runs it, and a write takes less
-      than 60 µs
+    * suspicious, low confidence: another hypervisor offers no flush, the guest is not in a known cloud, and a write
+      takes less than 60 µs
     * plausible, low confidence: the host offers a flush, but reports no cache
-    * cannot-tell, low confidence: the host offers no flush, in all other cases
+    * cannot-tell, low confidence: all other cases in which the host offers no flush
 
     ## What it means
     According to the host, the virtio disk has no write cache, so the kernel sends it no flush. Either the host writes

@@ -70,8 +70,8 @@ def rate_changed(case: Case) -> Iterator[Conclusion]:
     """*a note: it does not change the verdict*
 
     ## What it means
-    The rate of a long step changed and stayed there: "fell from 7 400/s to 28/s after 3.1 GiB". Typical causes are
-    burst credits, a fast (SLC) cache on the drive, or a log device that drains to a slow disk.
+    The rate of a long step changed and did not change back: "fell from 7 400/s to 28/s after 3.1 GiB". Typical causes
+    are burst credits, a fast (SLC) cache on the drive, or a log device that drains to a slow disk.
 
     ## How it was measured
     The step consists of 60 to 120 intervals. fstui splits them at the point where two medians, one before and one
@@ -87,7 +87,7 @@ def rate_changed(case: Case) -> Iterator[Conclusion]:
     rate that goes up and down. To see slower changes, run for longer.
 
     ## What to do next
-    Run the scenario `sustained` for as long as your busiest period: `fstui run sustained DIR --set seconds=3600`.
+    Run the scenario `sustained` for as long as your busiest period lasts: `fstui run sustained DIR --set seconds=3600`.
     """
     if case.evidence.rate_limit:  # fstui paused for other processes, and that may explain the change
         return

@@ -11,7 +11,7 @@ from fstui.model.quantities import rate
 
 @rule(order=20)
 def odirect_no_cache(case: Case) -> Iterator[Conclusion]:
-    """* suspicious, high confidence: you declared the medium, and the rate is above 5 times the limit
+    """* suspicious, high confidence: you declared the medium, and the rate is more than 5 times what the platter can do
     * suspicious, medium confidence: in all other cases
 
     ## What it means

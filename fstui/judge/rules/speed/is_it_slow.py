@@ -4,13 +4,13 @@
 fstui compared the rates of synced writes with references for this storage.
 
 - **stalls**: a synced or O_DIRECT write took at least 250 ms and ten times the median (p50), or never returned
-- **slow**: at least half of the steps are slow, compared with one reference
-- **normal**: not slow, and most steps are normal, compared with one reference
+- **slow**: compared with one reference, at least half of the steps are slow
+- **normal**: not slow; compared with one reference, most steps are normal
 - **unknown**: in all other cases, for example if the syncs may not be durable
 
 ## How it was measured
-Only steps with one writer are compared. For each reference, a step is slow if its rate is below this limit. Otherwise
-it is normal, with one exception:
+Only steps with one writer are compared. A step is slow if its rate is below the limit of a reference, and otherwise
+normal. Each reference has its own limit:
 
 - half of the slowest of your own references (`fstui references`)
 - half of the lower quartile of three or more earlier runs of this scenario
