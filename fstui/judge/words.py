@@ -20,8 +20,8 @@ CHECK_CONTROLLER = (
 )
 UNTIL_THEN = "Until then, also keep important data on a replica that confirms each commit and has its own power supply."
 LOOK_FOR_FILTER = (
-    "Look for a filter that drops the sync calls: 'grep Seccomp /proc/self/status'. The container may have been "
-    "started with syncs suppressed: run fstui outside it."
+    "Look for a library or a filter that drops the sync calls: 'echo $LD_PRELOAD', 'grep Seccomp /proc/self/status'. "
+    "The container may have been started with syncs suppressed: run fstui outside it."
 )
 FORCE_STOP = (
     "Nothing more can be tested from the guest: only the provider can cut the power of the volume itself. A force-stop "

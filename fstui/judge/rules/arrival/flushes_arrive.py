@@ -169,7 +169,7 @@ def _why_inconclusive(accounts: Sequence[FlushAccount]) -> str:
     if not own_per_sync:
         return "fstui's own flushes cannot be distinguished"
     own = f"fstui itself requested {words.range_text(own_per_sync)} of them, according to {TRACE}"
-    return f"{own}, and a journal commit of another process may have completed the other syncs"
+    return f"{own}, and a kernel thread or another process may have requested the rest for fstui"
 
 
 def _advice_on_others(case: Case, where: str) -> str:

@@ -47,14 +47,16 @@ def remote_filesystem(case: Case) -> Iterator[Conclusion]:
     server, counts = remote.served_by(filesystem), tuple(_commit_counts(case, filesystem))
     service = platforms.service(filesystem.kind, next(node.name for node in case.stack.children(filesystem)))
     documented = service.documented_durability if service and _may_be_durable(case) else None
+    label = words.label(filesystem)
     explanation = (
-        f"A sync is handled by {server}. This host cannot see whether the data is stored when the sync returns."
+        f"A sync on {label} is handled by {server}. This host cannot see whether the data is stored when the sync "
+        "returns."
     )
     if documented:
-        explanation = f"{documented}. This host cannot check that."
+        explanation = f"{label} is served from elsewhere. {documented}. This host cannot check that."
     yield Conclusion(
         title=f"{filesystem.kind}: {server} handles syncs",
-        sentence=f"{words.label(filesystem)} is served from elsewhere. {explanation}{_commits_clause(counts)}",
+        sentence=f"{explanation}{_commits_clause(counts)}",
         verdict="plausible" if documented else "cannot-tell",
         confidence="low" if documented else "medium",
         steps=(step for step, _, _ in counts),

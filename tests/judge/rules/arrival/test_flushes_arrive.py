@@ -182,6 +182,15 @@ def test_too_few_own_flushes_on_btrfs_may_be_carried_by_others() -> None:
     assert "fstui itself requested 0.50 of them, according to the kernel's trace" in judgement.sentence
 
 
+def test_flushes_delayed_by_an_io_limit_may_be_fstuis_own() -> None:
+    seen = {"trace": (traced(us=400, kernel=100, others=9000),)}
+    judgement = verdict(
+        on_disk(filesystem(journal="no")), step(flushes=19, ops=500, changes=seen), idle=busy("sda", 900)
+    )
+    assert judgement.verdict == "cannot-tell"
+    assert "a kernel thread or another process may have requested the rest" in judgement.sentence
+
+
 def test_trace_covers_only_the_first_layer() -> None:
     lvm = target(filesystem(below=("dm-0",)), block("dm-0", "dm-linear", "sda"), disk())
     seen = (traced("dm-0", us=2000), traced(us=2000, others=4000))

@@ -36,6 +36,7 @@ def test_remote_filesystem_gives_cannot_tell(where: Target, who: str) -> None:
     judgement = verdict(where)
     assert judgement.verdict == "cannot-tell"
     assert finding(judgement, "remote-filesystem").title == f"{where.fstype}: {who} handles syncs"
+    assert f"is handled by {who}." in judgement.sentence and "elsewhere" not in judgement.sentence
 
 
 @pytest.mark.parametrize("kind", ["cifs", "9p", "virtiofs", "fuse.sshfs", "ceph"])
