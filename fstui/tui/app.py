@@ -130,8 +130,7 @@ class FstuiApp(App[int]):
             self.tell(unknown_commands_message(saved.keys))
 
     def get_default_screen(self) -> Screen[None]:
-        # Textual would set the class after the first layout, and apply all rules again
-        return StorageScreen("-narrow" if self.size.width < MIN_FRAME_WIDTH else "")
+        return StorageScreen("-narrow" if self.size.width < MIN_FRAME_WIDTH else "")  # set later, all is laid out twice
 
     def get_line_filters(self) -> list[LineFilter]:
         return [*super().get_line_filters(), *self._last_filters]
