@@ -3,7 +3,8 @@
 
 ## What it means
 Less than 90 % of the bytes that were written and synced reached the device. A cache above the device holds the rest,
-although the syncs were acknowledged. Without a sync, missing bytes only show that O_DIRECT was buffered in memory.
+although the syncs were acknowledged. In a step without a sync, missing bytes show only that O_DIRECT was
+buffered.
 
 ## How it was measured
 For each step with one writer, fstui compared the bytes that it wrote with the sectors that the device counted (field 7
@@ -11,8 +12,8 @@ of `/sys/block/X/stat`). For a stripe, fstui adds up the sectors of all members.
 all bytes. The written data is new and incompressible.
 
 ## What it proves, and what it does not
-It is certain that the device did not count the bytes, but not which layer holds them. The rule does not apply if a
-layer compresses or deduplicates. btrfs writes 3 to 9 times the requested bytes, which can hide missing data.
+It is certain that the device did not count the bytes, but fstui does not know which layer holds them. The rule does not
+apply if a layer compresses or deduplicates. btrfs writes 3 to 9 times the requested bytes, which can hide missing data.
 
 ext4 with `inline_data` is a special case: it keeps a file of up to about 60 bytes in the inode. If such a file is
 overwritten on Linux 6.18, fsync writes the new data, but fdatasync and O_DSYNC do not. In a test, a power cut lost all
@@ -27,7 +28,7 @@ overwritten on Linux 6.18, fsync writes the new data, but fdatasync and O_DSYNC 
 ## Details
 - If a step syncs only after every n-th write, rewrites of one block may reach the device as one write. So fstui
   expects only one block per sync.
-- Bytes that arrived are not counted while `queue/iostats` is 0. fstui does not notice if it was 0 only briefly.
+- If `queue/iostats` is 0 briefly, bytes are not counted; fstui may not notice.
 """
 
 from collections.abc import Iterator, Sequence

@@ -10,18 +10,17 @@ fstui wrote growing amounts of data, up to 32 MiB, with O_DIRECT, and timed fdat
 time grows if all of these are true:
 
 - Before the flush, at least 95 % of the bytes had reached the lowest device.
-- For the two largest amounts, the flush took 1.5 × as long as for any other.
+- For each of the two largest amounts, the flush took at least 1.5 times as long as for each other amount.
 - The extra data was flushed at 10 GB/s or less (more is the speed of memory).
 - The device's own flush time, if known, grew (field 17 of `stat`, or the trace).
 
-For the note, all expected flushes must have arrived, a flush must add less than twice the time of an O_DIRECT write,
-and the medium must not be known as protected.
+The note appears only if all expected flushes arrived, a flush adds less than twice the time of an O_DIRECT write, and
+no protection of the medium is known.
 
 ## What it proves, and what it does not
-If the flush time grows, a flush has an effect; only a power cut proves more. If it does not grow, fstui cannot tell
-which of the two reasons is true.
+If the flush time grows, a flush has an effect; only a power cut proves more. If not, either reason may be true.
 
-Confidence is medium on real hardware if one of these is true for each lowest device; in all other cases, it is low:
+Confidence is low, with one exception. On real hardware, it is medium if one of these is true for each lowest device:
 
 - Its own flush time grows, and it is attached directly (no USB, RAID controller or network).
 - It has power-loss protection, according to its model or your declaration.

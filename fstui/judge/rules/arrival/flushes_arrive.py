@@ -27,7 +27,8 @@ cannot-tell in these cases:
 If other processes write, stop them or use another disk. For stronger evidence, run a power-cut test: `fstui powercut`.
 
 ## Details
-- fstui tolerates missing flushes of one sync, or of 0.2 % of the syncs; if a range is expected, 10 % of its minimum.
+- fstui accepts that the flushes of one sync, or of 0.2 % of the syncs, are missing; if a range starts above 1,
+  10 % of its minimum.
 - A stripe or mirror sends each flush to all members, multipath to one path.
 - The trace also shows FUA writes, and flushes in layers without counters.
 """

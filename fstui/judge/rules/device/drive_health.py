@@ -1,5 +1,5 @@
 """* suspicious, low confidence: the capacitor or battery of the drive's cache failed
-* a note: the drive reports another fault, or a mirror has a copy of the data
+* a note: the drive reports another fault; or its capacitor or battery failed, but a mirror has a copy of the data
 
 ## What it means
 The drive itself reports a fault: the capacitor or battery of its cache failed, its endurance is used up, or it could

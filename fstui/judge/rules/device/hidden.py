@@ -176,7 +176,7 @@ def usb_bridge(case: Case) -> Iterator[Conclusion]:
     comes from its USB descriptors.
 
     ## What it proves, and what it does not
-    The report proves nothing, because some bridges report the truth.
+    The report proves nothing: some bridges report correctly, others do not.
 
     ## What to do next
     Query the drive itself: `hdparm -W DEVICE`, or `smartctl -d sat -g wcache DEVICE` through the bridge. Or connect the

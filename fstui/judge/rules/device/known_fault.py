@@ -10,8 +10,8 @@ fstui read the model and firmware from `/sys/block/X/device`, and found them in 
 measured nothing for this.
 
 ## What it proves, and what it does not
-The reports are about other drives of the same model, after power cuts, host crashes or bad sectors. This drive may
-work for years. The rate of syncs does not show such a fault.
+The reports are about other drives of the same model, which lost data after power cuts, host crashes or bad sectors.
+This drive may work for years. The rate of syncs does not show such a fault.
 
 ## What to do next
 Turn the drive's write cache off (`hdparm -W 0 DEVICE`), and run again. Most drives turn the cache on again at a power

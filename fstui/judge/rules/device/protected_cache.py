@@ -3,7 +3,7 @@
 * plausible, low confidence: in a virtual machine, or if bytes may be in a cache above the drive
 
 ## What it means
-A flush adds less than twice the time of a write, which is normal for this kind of drive. The drive has power-loss
+A flush adds little time, which is normal for this kind of drive: the drive has power-loss
 protection, or it is Optane.
 
 ## How it was measured

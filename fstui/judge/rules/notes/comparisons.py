@@ -22,7 +22,7 @@ def fsync_dearer(case: Case) -> Iterator[Conclusion]:
 
     ## What it means
     A write with fsync took at least 1.5 times as long as the same write with fdatasync. Unlike fdatasync, fsync also
-    makes the timestamps of the file durable. For this, the filesystem commits its journal once more.
+    makes the timestamps of the file durable. For this, the filesystem makes an additional commit of its journal.
 
     ## How it was measured
     Two steps overwrote the same blocks with one writer. They differ only in the sync call, and all of these are true:
@@ -90,7 +90,7 @@ def _sends_more_flushes(case: Case, by_fsync: WriteStep, by_fdatasync: WriteStep
 
 @rule(order=140)
 def sysbench_latency(case: Case) -> Iterator[Conclusion]:
-    """*a note about the same work done by sysbench fileio and by fstui: it does not change the verdict*
+    """*a note: it does not change the verdict*
 
     ## What it means
     sysbench and fstui time different things. Compare their rates, not their latencies.

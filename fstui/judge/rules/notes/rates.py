@@ -30,7 +30,7 @@ single median. In noise, the share is larger."""
 
 @rule(order=130, precedes_verdict=True)
 def sync_latency(case: Case) -> Iterator[Conclusion]:
-    """*a note about how long one write with its sync takes: it does not change the verdict*
+    """*a note: it does not change the verdict*
 
     ## What it means
     The step made a fixed number of synced writes per second, so its rate says nothing about the disk. What counts is

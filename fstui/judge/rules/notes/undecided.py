@@ -13,6 +13,6 @@ In most cases, the steps ran and their syncs returned, and both of these are tru
 The note says what is known, and names the one fact that is missing. The storage may still be durable.
 
 ## What to do next
-The note names the machine and the command that can supply the missing fact. Until then, do not rely on this storage
-alone.
+The note names the command that shows the missing fact, and the machine on which to run it. Until then, do not
+rely on this storage alone.
 """

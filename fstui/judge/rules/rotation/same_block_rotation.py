@@ -3,9 +3,9 @@
   arrived)
 
 ## What it means
-A rotating disk that writes in place can durably rewrite a block only once per revolution, when the block passes the
-head. The limit is 90 rewrites per second at 5400 rpm, 120 at 7200, 167 at 10 000 and 250 at 15 000. If such a disk is
-faster, its cache survives power cuts, or it acknowledges writes too early.
+A rotating disk that writes in place can durably rewrite a block only once per revolution. The limit is 90 rewrites
+per second at 5400 rpm, 120 at 7200, 167 at 10 000 and 250 at 15 000. If a disk is faster, its cache survives power
+cuts, it first writes to a log or to flash, or it acknowledges writes too early.
 
 ## How it was measured
 One writer repeatedly overwrites and syncs the same block. For a step with changing offsets, the limit is two writes per
@@ -13,7 +13,7 @@ revolution. The drive reports its speed (SCSI VPD page B1, ATA), or you declare 
 reports no speed, fstui assumes 15 000 rpm.
 
 ## What it proves, and what it does not
-Confidence in a consistent rate is medium if all of these are true, else low:
+The verdict consistent has medium confidence if all of these are true, else low:
 
 - The rate is at most 1.1 times the limit, and the rotational speed is known.
 - No I/O limit applied, and no other process wrote.
@@ -21,14 +21,14 @@ Confidence in a consistent rate is medium if all of these are true, else low:
 - fstui does not run in a virtual machine.
 
 ## What to do next
-Switch the drive's write cache off (VirtualBox: set IgnoreFlush to 0) and repeat. For stronger evidence, run a power-cut
-test.
+Switch the drive's write cache off, and repeat. In a VirtualBox guest, first set IgnoreFlush to 0 on the host. For
+stronger evidence, run a power-cut test.
 
 ## Details
 - Not compared: copy-on-write filesystems, caches, RAID controllers, a SAN, an unknown adapter, unknown models that
-  report only `rotational=1`, and several writers, which may share a revolution (group commit).
-- Some disks first write to a log on the platters, or to flash. Their limit is higher: 2 100 rewrites per second (log)
-  or 5 000 (flash). For an unknown model, the limit is that of a log, unless you declare the medium.
+  report no speed, and several writers, which may share a revolution (group commit).
+- Some disks first write to a log on the platters (limit: 2 100 rewrites per second) or to flash (5 000). The limit of a
+  log also applies to an unknown model that reports its speed, unless you declare the medium.
 """
 
 from collections.abc import Iterator, Sequence
