@@ -263,19 +263,27 @@ def storage_verdicts(counts: WatchCounts, inventory: Inventory, targets: Sequenc
     devices = {row.device for row in counts.waits}
     # only the devices of the filesystem itself, because a disk below its loop device belongs to another filesystem
     synced_targets = [target for target in targets if target.stack and devices.intersection(target.stack[0].below)]
-    judged_targets = synced_targets or (targets if len(targets) == 1 else [])
+    judged_targets = synced_targets or (targets if len(targets) == 1 else _written_targets(counts, targets))
     return StorageVerdicts(_durability(inventory, judged_targets), _speed(counts, synced_targets))
+
+
+def _written_targets(counts: WatchCounts, targets: Sequence[Target]) -> list[Target]:
+    """Return the filesystems whose devices were written to. Without a trace, only the counters of devices show that."""
+    written = {device.device for device in counts.devices if device.writes or device.flushes}
+    return [target for target in targets if written.intersection(node.id for node in target.devices)]
 
 
 def _durability(inventory: Inventory, targets: Sequence[Target]) -> str:
     """Judge only the configuration. A watch does no syncs whose flushes could be counted."""
+    advice = "A watch writes nothing: 'fstui check' tests the storage."
+    if not targets:
+        return f"Is it durable? Not judged: no filesystem was seen to receive a write. {advice}"
     for target in targets:
         result = judge(Evidence(host=inventory.host, process=inventory.process, target=target))
         if result.verdict in NOT_TRUSTED:
             return f"Is it durable? {target.mount_point}: {result.verdict}, {result.confidence}. {result.sentence}"
     names = ", ".join(target.mount_point for target in targets)
-    subject = f"{names}: the configuration" if names else "The configuration"
-    return f"Is it durable? {subject} shows no defect. A watch writes nothing: 'fstui check' tests the storage."
+    return f"Is it durable? {names}: the configuration shows no defect. {advice}"
 
 
 def _speed(counts: WatchCounts, synced_targets: Sequence[Target]) -> Speed:

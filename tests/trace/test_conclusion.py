@@ -223,3 +223,17 @@ def test_the_configuration_answers_is_it_honest() -> None:
     assert "fstui check" in ended(on_sda(3)).durability
     assert "/srv: not-durable" in ended(on_sda(3), where=LYING).durability
     assert "not-durable" not in ended(waiting(1, 1.0, 1.0, device="sdb")).durability
+
+
+def test_without_a_trace_the_written_filesystems_are_judged() -> None:
+    sound = on_disk(filesystem(name="/", below=("sdb",)), disk("sdb"))
+    both = Inventory(filesystems=(sound, LYING))
+    for name, words in (("sda", "/srv: not-durable"), ("sdb", "durable? /: the configuration shows no defect")):
+        seen = watched(devices=(WatchedDevice(device=name, writes=20), WatchedDevice(device="sdc", writes=9)))
+        assert words in storage_verdicts(seen, both, both.filesystems).durability
+
+
+def test_storage_without_writes_is_not_called_free_of_defects() -> None:
+    both = Inventory(filesystems=(on_disk(filesystem(name="/", below=("sdb",)), disk("sdb")), LYING))
+    idle = watched(devices=(WatchedDevice(device="sda", writes=0, flushes=0),))
+    assert "durable? Not judged" in storage_verdicts(idle, both, both.filesystems).durability
