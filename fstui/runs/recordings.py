@@ -248,10 +248,11 @@ def _sentence(
         return f"{span(incident.start, incident.end)}: {incident.sentence}"
     if not excerpt.seconds:
         return f"Nothing was recorded in {span(*period)}."
-    text = f"No unusual wait for storage in {span(*period)}"
+    when = span(*period)
     if is_outside(period, extent):
         start, end = max(period[0], extent[0]), min(period[1], extent[1])
-        text = f"No unusual wait for storage in the {seconds(end - start)} recorded ({span(start, end)})"
+        when = f"the {seconds(end - start)} recorded ({span(start, end)})"
+    text = f"No unusual wait for a sync in {when}"
     longest = incidents.longest_wait(excerpt.windows)
     if longest and (ms := longest.longest_so_far_ms):
         wait_text = f"{duration_ns(ms * 1e6)} ({longest.program_label}, {longest.file_label})"
@@ -259,7 +260,7 @@ def _sentence(
     elif any(window.traced_s is not None for window in excerpt.windows):
         text += ": no program waited long for a sync"
     else:
-        text += ": no device was slow; the recording does not show which programs waited"
+        text = f"No device became slow in {when}; the recording does not show which programs waited"
     return f"{text}.{''.join(_pressures(excerpt.seconds))}"
 
 

@@ -84,7 +84,9 @@ def conclude(counts: WatchCounts, filesystems: Sequence[Target] = ()) -> WatchCo
     programs = _programs([row for row in counts.waits if not row.kernel])
     if not programs:
         who = "only kernel threads" if counts.waits else "none"
-        return WatchConclusion("nobody", f"No program waits: in {counts.elapsed_s:.1f} s, {who} requested a sync.")
+        return WatchConclusion(
+            "nobody", f"No program waits for a sync: in {counts.elapsed_s:.1f} s, {who} requested one."
+        )
     stuck = max((row for row in counts.waits if row.in_flight_ns), key=lambda row: row.in_flight_ns or 0, default=None)
     if stuck is not None and stuck.in_flight_ns and stuck.in_flight_ns > STUCK_SYNC_NS:
         waited = duration_ns(stuck.in_flight_ns)
@@ -96,7 +98,9 @@ def conclude(counts: WatchCounts, filesystems: Sequence[Target] = ()) -> WatchCo
     if share < MIN_WAIT_SHARE:
         min_wait_ns = MIN_WAIT_SHARE * counts.elapsed_s * 1e9
         only_kernel = any(row.kernel and row.waited_ns >= min_wait_ns for row in counts.waits)
-        lead = "Only kernel threads wait for long. Of the programs," if only_kernel else "No program waits for long."
+        lead = (
+            "Only kernel threads wait for long. Of the programs," if only_kernel else "No program waits long for syncs."
+        )
         sentence = (
             f"{lead} {program.program_label} waits most: it spends {percent(share, 1)} of its time in {rate(per_s)} "
             f"syncs/s that take {duration_ns(program.mean_ns)} each."

@@ -77,7 +77,7 @@ def test_a_page_has_a_chart_for_each_figure() -> None:
 def test_calm_times_and_gaps_are_reported() -> None:
     records = [one for one in calm() if not BEGIN + 300 < one.at < BEGIN + 400]
     text = " ".join(printed("plain", recordings.what_happened(Recording(Path("/x"), records), None)).split())
-    assert "No unusual wait for storage" in text and "records are missing" in text
+    assert "No unusual wait for a sync" in text and "records are missing" in text
 
 
 @pytest.mark.parametrize("format_", ["plain", "markdown", "html"])

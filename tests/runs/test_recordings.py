@@ -102,7 +102,7 @@ def test_the_answer_begins_with_the_time_and_the_program() -> None:
 def test_a_calm_time_has_its_longest_wait() -> None:
     found = answer(calm(), (BEGIN + 300, BEGIN + 600))
     assert found.sentence == (
-        "No unusual wait for storage in 2025-11-26 14:38:20–14:43:20: the longest wait for a sync was 12.0 ms "
+        "No unusual wait for a sync in 2025-11-26 14:38:20–14:43:20: the longest wait for a sync was 12.0 ms "
         "(etcd (pid 812), /var/lib/etcd/wal/0.wal)."
     )
     assert found.incidents == ()
@@ -111,8 +111,14 @@ def test_a_calm_time_has_its_longest_wait() -> None:
 def test_only_the_recorded_part_of_a_period_is_called_calm() -> None:
     found = answer(calm(), (BEGIN - 300, BEGIN + 300))
     assert found.sentence.startswith(
-        "No unusual wait for storage in the 5 m 0 s recorded (2025-11-26 14:33:20–14:38:20)"
+        "No unusual wait for a sync in the 5 m 0 s recorded (2025-11-26 14:33:20–14:38:20)"
     )
+
+
+def test_without_a_trace_only_devices_are_called_calm() -> None:
+    found = answer([header(), *(second(at_s) for at_s in range(1, LENGTH_S))])
+    assert found.sentence.startswith("No device became slow in ")
+    assert found.sentence.endswith("; the recording does not show which programs waited.")
 
 
 def test_a_calm_time_on_a_busy_host_says_so() -> None:

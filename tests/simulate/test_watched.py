@@ -55,4 +55,4 @@ def test_seconds_add_up_to_the_total() -> None:
 def test_stubbed_syncs_do_not_reach_the_kernel() -> None:
     seen = watched("hdd-7200-eatmydata")
     assert (seen.waits, seen.devices) == ((), ())
-    assert conclude(seen).sentence.startswith("No program waits: in 10.0 s, none requested a sync")
+    assert conclude(seen).sentence.startswith("No program waits for a sync: in 10.0 s, none requested one")

@@ -43,13 +43,14 @@ def watched(*rows: FileWaits, **more: object) -> WatchCounts:
         (
             [waiting(10, 2.0, 1.0)],
             "nobody",
-            "mariadbd (50) waits most: it spends 0.2\xa0% of its time in 1.00 syncs/s that take 2.0 ms each",
+            "No program waits long for syncs. mariadbd (50) waits most: it spends 0.2\xa0% of its time in 1.00 syncs/s "
+            "that take 2.0 ms each",
         ),
-        ([], "nobody", "in 10.0 s, none requested a sync"),
+        ([], "nobody", "No program waits for a sync: in 10.0 s, none requested one"),
         (
             [waiting(900, 40.0, 38.0, kernel=True, program="kworker")],
             "nobody",
-            "No program waits: in 10.0 s, only kernel threads requested a sync",
+            "No program waits for a sync: in 10.0 s, only kernel threads requested one",
         ),
         (
             [waiting(1, 1.0, 1.0, in_flight_ns=12_400 * MS)],
