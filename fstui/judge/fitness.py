@@ -8,14 +8,16 @@ import msgspec
 
 from fstui.judge.facts import Case
 from fstui.judge.facts.steps import MIN_SYNCS, WriteStep
-from fstui.judge.speed.stalls import is_starved
+from fstui.judge.speed.stalls import cpu_may_explain, is_starved
 from fstui.model import shipped
 from fstui.model.judgement import Fit, Fitness, Speed
 from fstui.model.quantities import duration_ns, rate
-from fstui.model.steps import Latency
+from fstui.model.steps import Step
 from fstui.storage.layers.flushes import Call
 
 Operation = Literal["log", "append", "append-fsync", "overwrite", "direct"]
+MIN_OTHERS_PER_S = 10
+"""Other processes are named next to a missed limit if they send at least this many flushes or writes per second."""
 
 
 class Product(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -55,22 +57,32 @@ def product_fits(case: Case) -> Iterator[Fit]:
     measured = {operation: step for step in reversed(case.steps.measured) if (operation := _operation(step))}
     for product in products():
         if write_step := measured.get(product.operation):
-            yield _fit(product, write_step)
+            yield _fit(product, write_step, _while_others_wrote(case))
 
 
-def add_products(speed: Speed, fits: Sequence[Fit]) -> Speed:
+def add_products(case: Case, speed: Speed, fits: Sequence[Fit]) -> Speed:
     """Add the products for which the storage is fast enough or too slow. The title names only one product."""
     enough = [fit.product for fit in fits if fit.answer in ("fits", "light-load")]
     too_slow = [fit.product for fit in fits if fit.answer == "does-not-fit"]
     if speed.answer not in ("normal", "slow") or not (enough or too_slow):
         return speed
     defined = [product.name for product in products() if product.defines_fast_enough]
-    title = next((f"; too slow for {name}" for name in too_slow if name in defined), "")
+    others = f" {_while_others_wrote(case)}".rstrip()
+    title = next((f"; too slow for {name}{others}" for name in too_slow if name in defined), "")
     title = title or next((f"; enough for {name}" for name in enough), "")
-    lists = (("Too slow for", too_slow), ("Enough for", enough))
-    sentences = [f"{intro} {', '.join(names)}." for intro, names in lists if names]
+    lists = (("Too slow for", too_slow, others), ("Enough for", enough, ""))
+    sentences = [f"{intro} {', '.join(names)}{condition}." for intro, names, condition in lists if names]
     sentence = " ".join([speed.sentence, *sentences])
     return msgspec.structs.replace(speed, title=f"{speed.title}{title}", sentence=sentence)
+
+
+def _while_others_wrote(case: Case) -> str:
+    """Return ``while other processes wrote to vda: 2 581 flushes/s``; empty if they hardly wrote."""
+    for busy in case.other_writers.busy_devices:
+        flushes, writes = f"{rate(busy.flushes_per_s)} flushes/s", f"{rate(busy.writes_per_s)} writes/s"
+        if max(busy.flushes_per_s, busy.writes_per_s) >= MIN_OTHERS_PER_S:
+            return f"while other processes wrote to {busy.device}: {flushes if busy.flushes_per_s else writes}"
+    return ""
 
 
 def _operation(write_step: WriteStep) -> Operation | None:
@@ -111,49 +123,60 @@ class _Limit(NamedTuple):
     is_met: bool
     missed_by: str
     """``2.5 × the limit``, or for a rate ``1.7 × slower than required``."""
+    by_cpu: bool
+    """Whether the step may have missed the limit because it waited for a CPU."""
 
 
-def _fit(product: Product, write_step: WriteStep) -> Fit:
-    sync = write_step.step.sync_ns or write_step.step.latency_ns
-    limits = list(_limits(product, sync, write_step.step.rate_per_s)) if sync else []
+def _fit(product: Product, write_step: WriteStep, while_others_wrote: str) -> Fit:
+    step = write_step.step
+    limits = list(_limits(product, step))
+    missed = [limit for limit in limits if not limit.is_met]
     recommended = product.recommended_per_s or 0.0
     answer: Fitness = "no-threshold"
-    if not all(limit.is_met for limit in limits):
-        answer = "not-known" if is_starved(write_step.step) else "does-not-fit"
+    if missed:
+        answer = "not-known" if all(limit.by_cpu for limit in missed) else "does-not-fit"
     elif limits and not product.defines_fast_enough:
         answer = "within-limit"
     elif limits:
-        answer = "fits" if write_step.step.rate_per_s >= recommended else "light-load"
+        answer = "fits" if step.rate_per_s >= recommended else "light-load"
     required = [limit.required for limit in limits]
     required += [f"recommended {recommended:g}/s"] if recommended else []
     measured = [limit.measured + ("" if limit.is_met else f" ({limit.missed_by})") for limit in limits]
-    measured = measured or [f"{rate(write_step.step.rate_per_s / product.syncs_per_commit)}/s"]
+    measured = measured or [f"{rate(step.rate_per_s / product.syncs_per_commit)}/s"]
     if answer == "not-known":
         measured.append("the host was short of CPU")
+    if missed and while_others_wrote:
+        measured.append(while_others_wrote)
     return Fit(
         product=product.name,
         does=product.does,
         answer=answer,
         measured=", ".join(measured),
         required=", ".join(required) or "none published",
-        step=write_step.step.name,
+        step=step.name,
         source=product.source,
     )
 
 
-def _limits(product: Product, sync: Latency, per_s: float) -> Iterator[_Limit]:
+def _limits(product: Product, step: Step) -> Iterator[_Limit]:
+    sync = step.sync_ns or step.latency_ns
+    if sync is None:
+        return
     if product.p99_ms is not None:
         # fewer than 100 syncs have no p99, so compare the longest sync
-        name, ns = ("longest", sync.max) if sync.p99 is None else ("p99", sync.p99)
-        yield _Limit(f"p99 < {product.p99_ms:g} ms", f"{name} {duration_ns(ns)}", *_compare(ns, product.p99_ms))
+        name, ns, syncs = ("longest", sync.max, 1) if sync.p99 is None else ("p99", sync.p99, step.syncs / 100)
+        compared = _compare(step, ns, product.p99_ms, syncs)
+        yield _Limit(f"p99 < {product.p99_ms:g} ms", f"{name} {duration_ns(ns)}", *compared)
     if product.longest_ms is not None:
         required = f"each < {product.longest_ms / 1000:g} s, else {product.consequence}"
-        yield _Limit(required, f"longest {duration_ns(sync.max)}", *_compare(sync.max, product.longest_ms))
+        yield _Limit(required, f"longest {duration_ns(sync.max)}", *_compare(step, sync.max, product.longest_ms, 1))
     if product.least_per_s is not None:
-        least = product.least_per_s
-        yield _Limit(f"{least:g}/s", f"{rate(per_s)}/s", per_s >= least, f"{least / per_s:.1f} × slower than required")
+        least, per_s = product.least_per_s, step.rate_per_s
+        missed_by = f"{least / per_s:.1f} × slower than required"
+        yield _Limit(f"{least:g}/s", f"{rate(per_s)}/s", per_s >= least, missed_by, is_starved(step))
 
 
-def _compare(ns: float, limit_ms: float) -> tuple[bool, str]:
-    """Return ``is_met`` and ``missed_by``."""
-    return ns < limit_ms * 1e6, f"{ns / (limit_ms * 1e6):.1f} × the limit"
+def _compare(step: Step, ns: int, limit_ms: float, syncs: float) -> tuple[bool, str, bool]:
+    """Return ``is_met``, ``missed_by`` and ``by_cpu``. ``syncs``: how many syncs took ``ns`` or longer."""
+    by_cpu = is_starved(step) or cpu_may_explain(step, ns, syncs)
+    return ns < limit_ms * 1e6, f"{ns / (limit_ms * 1e6):.1f} × the limit", by_cpu

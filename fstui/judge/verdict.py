@@ -62,7 +62,7 @@ def judge(evidence: Evidence) -> Judgement:
         confidence=basis.confidence,
         sentence=f"{introduction} {basis.sentence}".strip(),
         findings=findings if decisive or not case.steps.all else (*findings, basis),
-        speed=add_products(answer, fits),
+        speed=add_products(case, answer, fits),
         fit=fits,
     )
 

@@ -12,7 +12,7 @@ from fstui.model.rate_limit import RateLimit
 from fstui.model.run import ScenarioRef
 from fstui.model.steps import Step
 from fstui.runs import scenarios
-from tests.factories.evidence import verdict
+from tests.factories.evidence import busy, verdict
 from tests.factories.steps import latency, step
 from tests.judge.setups import DOCS
 
@@ -63,6 +63,39 @@ ONE_PAUSE = {"sync_ns": latency(1e6, longest_ns=1.5e9)}
 def test_says_how_far_beyond_the_limit(done: Step, product: str, answer: str, measured: str) -> None:
     fit = answers(done)[product]
     assert fit.answer == answer and measured in fit.measured
+
+
+MS = 10**6
+
+
+@pytest.mark.parametrize(
+    ("cpu_wait_ms", "longest_ms", "answer"),
+    [(0, 0, "does-not-fit"), (80, 25, "not-known"), (25, 25, "does-not-fit"), (80, 2, "does-not-fit")],
+    ids=["no wait", "long waits", "one long wait explains no p99", "short waits explain no p99"],
+)
+def test_a_missed_p99_is_not_known_after_long_cpu_waits(cpu_wait_ms: int, longest_ms: int, answer: str) -> None:
+    """In 900 syncs, nine take the p99 of 12.5 ms or longer. Waits of half that time add up to 56 ms."""
+    waited = replace(log(12.5, 900), cpu_wait_ns=cpu_wait_ms * MS, longest_cpu_wait_ns=longest_ms * MS)
+    assert answers(replace(waited, syncs=900, elapsed_s=1.2))["etcd"].answer == answer
+
+
+def test_one_cpu_wait_may_explain_the_longest_sync() -> None:
+    paused = step(changes=ONE_PAUSE, **LOG)
+    waited = replace(paused, cpu_wait_ns=800 * MS, longest_cpu_wait_ns=800 * MS, elapsed_s=60.0)
+    assert answers(waited)["ZooKeeper"].answer == "not-known"
+
+
+def test_a_missed_limit_names_the_load_by_other_processes() -> None:
+    loaded = verdict(None, log(25.0, 900), idle=busy("sda", 2581))
+    etcd, zookeeper = ({fit.product: fit for fit in loaded.fit}[name] for name in ("etcd", "ZooKeeper"))
+    others = "while other processes wrote to sda: 2\xa0581 flushes/s"
+    assert etcd.measured.endswith(f", {others}") and "other processes" not in zookeeper.measured
+    assert loaded.speed.title.endswith(f"; too slow for etcd {others}")
+    assert loaded.speed.sentence.endswith(f"Too slow for etcd {others}.")
+
+
+def test_a_little_load_by_others_is_not_named() -> None:
+    assert "other processes" not in answers(log(25.0, 900), idle=busy("sda", 1))["etcd"].measured
 
 
 def test_without_a_threshold_the_rate_is_explained() -> None:

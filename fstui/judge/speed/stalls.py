@@ -96,3 +96,8 @@ def without_cpu_ns(step: Step) -> int:
 
 def is_starved(step: Step) -> bool:
     return without_cpu_ns(step) >= STARVED_SHARE * step.elapsed_s * 1e9
+
+
+def cpu_may_explain(step: Step, ns: int, operations: float = 1) -> bool:
+    """Return whether waits for a CPU are long enough to explain that this number of operations took ``ns``."""
+    return StalledStep(step, ns).lacked_cpu and without_cpu_ns(step) >= CPU_SHARE * ns * operations
