@@ -97,7 +97,7 @@ def test_pages_do_not_break_numbers_before_their_units(width: int) -> None:
 @pytest.mark.parametrize("width", range(70, 90))
 async def test_the_headline_of_a_page_does_not_break_numbers(width: int) -> None:
     async with PreparedApp().run_test(size=(width, 24)) as pilot:
-        assert any("10\xa0000 rpm" in line for line in await page(pilot, explain_screen("same-block-rotation")))
+        assert any("10\xa0000" in line for line in await page(pilot, explain_screen("same-block-rotation")))
 
 
 async def test_a_term_is_found_in_the_list_of_a_wide_glossary() -> None:
