@@ -22,8 +22,8 @@ Some or all syncs of this process are faked. The finding says nothing about othe
 fakes only a few syncs, `flushes-missing` and `bytes-missing` report it.
 
 ## What to do next
-Run fstui without the library. If `grep Seccomp /proc/self/status` prints 2, run fstui outside the container. Then check
-the database: `grep eatmydata /proc/PID/maps`, `grep Seccomp /proc/PID/status`.
+Run fstui without the library. If `grep Seccomp /proc/self/status` prints 2, a filter applies, often in a container: run
+fstui outside it. Then check the database: `grep eatmydata /proc/PID/maps`, `grep Seccomp /proc/PID/status`.
 """
 
 from collections.abc import Iterator, Sequence

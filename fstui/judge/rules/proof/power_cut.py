@@ -9,7 +9,7 @@ After a power cut, fstui looked for the records acknowledged before the cut.
 ## How it was measured
 `fstui powercut write` writes numbered records and prints a line after each sync. `fstui powercut witness` stores these
 lines on another machine. After the reboot, `fstui powercut verify` reads the records back. A record is lost if it is
-missing, damaged, unreadable, or replaced by an older one, or if its filesystem cannot be mounted.
+missing, damaged, unreadable, misplaced, or replaced by an older one, or if its filesystem cannot be mounted.
 
 ## What it proves, and what it does not
 One lost record proves that the storage is not durable. Kept records are evidence, not proof, because a volatile cache

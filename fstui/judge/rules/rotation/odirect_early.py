@@ -27,8 +27,9 @@ def odirect_no_cache(case: Case) -> Iterator[Conclusion]:
     medium, the finding is only as reliable as your declaration.
 
     ## What to do next
-    Make sure that the drive's cache is off (`hdparm -W DEVICE`, `smartctl -g wcache DEVICE`). In VirtualBox, set
-    IgnoreFlush to 0. In QEMU, do not use `cache=unsafe`. For stronger evidence, run a power-cut test.
+    Make sure that the drive's cache is off (`hdparm -W DEVICE`, `smartctl -g wcache DEVICE`). If fstui runs in a
+    virtual machine, also change its host: set IgnoreFlush to 0 (VirtualBox), and do not use `cache=unsafe` (QEMU). For
+    stronger evidence, run a power-cut test.
     """
     paces = [pace for pace in case.rotation.too_fast_direct_paces if pace.platters.has_no_cache]
     if paces:
