@@ -258,12 +258,12 @@ def _incident(facts: IncidentFacts) -> Incident:
     wait, explanation = facts.main_wait, _explain(facts)
     culprit = explanation.culprit
     host_share = pressure_share(facts.seconds, CPU) or 0.0
-    cpu_excluded = f"its threads had a CPU, though others waited for one ({percent(host_share)})"
+    cpu_excluded = f"the CPU (its threads had one, though others waited for one: {percent(host_share)})"
     excluded = []
     if explanation.cause != "cpu" and facts.cpu_share is not None and facts.cpu_share < MIN_WAIT_SHARE:
-        excluded.append("not CPU" if host_share < MIN_WAIT_SHARE else cpu_excluded)
+        excluded.append("the CPU" if host_share < MIN_WAIT_SHARE else cpu_excluded)
     if explanation.cause != "memory" and facts.memory_share is not None and facts.memory_share < MEMORY_WAIT_SHARE:
-        excluded.append("not memory")
+        excluded.append("memory")
     head = "no program was seen to wait for a sync"
     if wait:
         other_programs = len({program for program, _ in facts.waited_s} - {wait.program})
@@ -275,7 +275,7 @@ def _incident(facts: IncidentFacts) -> Incident:
     return Incident(
         start=facts.start,
         end=facts.end,
-        sentence="; ".join(filter(None, [head, explanation.clause, ", ".join(excluded)])) + ".",
+        sentence=f"{head}; {explanation.clause}.{_excluded_text(excluded)}",
         cause=explanation.cause,
         program=wait.program if wait else "",
         pid=wait.pid or None if wait else None,
@@ -288,6 +288,10 @@ def _incident(facts: IncidentFacts) -> Incident:
         culprit_pid=culprit.pid or None if culprit else None,
         culprit_cgroup=culprit.cgroup if culprit else "",
     )
+
+
+def _excluded_text(causes: Sequence[str]) -> str:
+    return f" Not the cause: {', '.join(causes)}." if causes else ""
 
 
 def _overlap(second: Second, slowdown: Slowdown) -> bool:
@@ -313,8 +317,8 @@ def _explain(facts: IncidentFacts) -> Explanation:
         return Explanation("device", f"{_latency_rose(facts)}, and {others}")
     if facts.median_ms is None:
         return Explanation("unknown", "the cause is not known, because no counters of its device were recorded")
-    above = "so the time was spent above it, in the filesystem or in the program"
-    return Explanation("unknown", f"{facts.device} {_writes_text(facts)}, {above}")
+    above = "So the filesystem or the program took the time"
+    return Explanation("unknown", f"{facts.device} {_writes_text(facts)}. {above}")
 
 
 def _no_device(facts: IncidentFacts) -> Explanation | None:

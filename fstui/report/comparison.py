@@ -139,7 +139,7 @@ class Trust(NamedTuple):
     """How far the ratios can be trusted."""
 
     condition: str
-    """The start of an answer that is less certain: ``In one run each, ``; otherwise empty."""
+    """The start of an answer that is less certain: ``With one run of each, ``; otherwise empty."""
     note: str
 
 
@@ -169,8 +169,8 @@ class Comparison:
         ranks = [rank for name in self.step_names for rank in self.ranking(name)]
         intervals = [rank.ratio for rank in ranks if rank.ratio.low is not None]
         if not intervals:
-            note = "Without --rounds, a ratio has no interval: a difference may be chance."
-            return Trust("In one run each, ", note)
+            note = "Without --rounds, a ratio has no confidence interval: a difference may be chance."
+            return Trust("With one run of each, ", note)
         if not all(interval.paired for interval in intervals):
             note = (
                 "(low–high): the ratios of the rounds. They did not alternate (use --rounds with several directories), "

@@ -126,14 +126,14 @@ def marks(evidence: Evidence, name: str, settings: Settings) -> tuple[Mark, ...]
     """Return the reference values of a step.
 
     ``limit``: one revolution of its disk; ``last``: its mean latency in the previous run; ``usual``: the median of
-    published results; ``idle``: the mean flush of other processes before the run.
+    published results; ``others``: the mean flush of other processes before the run.
     """
     case = Case(evidence)
     references = (
         ("limit", slowest_revolution_ns(case.stack.lowest) if settings.rewrites_one_block else None),
         ("last", next((run.mean_ns.get(name) for run in evidence.earlier_runs[:1]), None)),
         ("usual", _published_ns(case, settings)),
-        ("idle", _idle_flush_ns(evidence)),
+        ("others", _idle_flush_ns(evidence)),
     )
     return tuple(Mark(name, ns) for name, ns in references if ns)
 

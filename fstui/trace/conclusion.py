@@ -53,13 +53,13 @@ class AwaitedDisk(NamedTuple):
 
     @property
     def time_text(self) -> str:
-        """How much of a sync's time the disk takes: ``loop0 takes 6.4 ms of that, of which vda needs 5.1 ms``."""
+        """How much of a sync's time the disk takes: ``loop0 takes 6.4 ms of this; vda, below it, takes 5.1 ms``."""
         if self.upper:
-            upper = f"{self.upper.name} takes {duration_ns(self.upper.time_ns)} of that"
-            return f"{upper}, of which {self.name} needs {duration_ns(self.time_ns)}"
+            upper = f"{self.upper.name} takes {duration_ns(self.upper.time_ns)} of this"
+            return f"{upper}; {self.name}, below it, takes {duration_ns(self.time_ns)}"
         if self.time_ns:
-            return f"the device needs {duration_ns(self.time_ns)} of that"
-        return "no request was seen at the device"
+            return f"The device takes {duration_ns(self.time_ns)} of this"
+        return "No request was seen at the device"
 
 
 class WaitingProgram(NamedTuple):
@@ -131,7 +131,7 @@ def _conclude_from_times(
     if program.mean_ns <= QUICK_SYNC_NS:
         syncs = (
             f"{who} makes {rate(per_s)} syncs/s of {where} {_time_in_syncs(share)}. On average each "
-            f"takes {mean}, and {disk.time_text}."
+            f"takes {mean}. {disk.time_text}."
         )
         if share < MIN_QUICK_SYNC_SHARE:
             return WatchConclusion("nobody", f"The syncs are quick: {syncs}")
@@ -142,11 +142,12 @@ def _conclude_from_times(
             f"{who} waits per sync on average ({where})."
         )
         return WatchConclusion("disk", sentence)
-    waits = f"{who} waits {mean} per sync on average ({where}), and {disk.time_text}"
+    waits = f"{who} waits {mean} per sync on average ({where}). {disk.time_text}"
     cpu_share = program.cpu_ns / max(1, program.waited_ns)
     if cpu_share >= MAIN_CAUSE_SHARE:
         return WatchConclusion(
-            "cpu", f"The CPU is busy: {waits}. Up to {percent(cpu_share)} of that time may be a wait for a CPU."
+            "cpu",
+            f"The CPU is busy: {waits}. Up to {percent(cpu_share)} of the time in these syncs may be a wait for a CPU.",
         )
     # no row shows whether the kernel threads that serve the sync waited for a CPU
     if _pressure(counts) >= HIGH_CPU_PRESSURE:
@@ -162,9 +163,9 @@ def _pressure(counts: WatchCounts) -> float:
 
 def _cpu_shortage(counts: WatchCounts, cpu_share: float) -> str:
     return (
-        f"On average, at most {percent(cpu_share)} of the time in these syncs is a wait for a CPU. Some process "
-        f"waited for a CPU for {percent(_pressure(counts))} of the time, so the kernel threads that serve the sync "
-        "may have waited as well."
+        f"At most {percent(cpu_share)} of the time in these syncs is a wait of the program for a CPU. On the whole "
+        f"host, some process waited for a CPU for {percent(_pressure(counts))} of the time, so the kernel threads that "
+        "serve the sync may have waited as well."
     )
 
 
@@ -257,7 +258,7 @@ def _commits(device: str | None, commits: Sequence[JournalCommits], elapsed_s: f
     if row is None or row.latency_ns is None:
         return ""
     return (
-        f"; its journal made {rate(row.count / elapsed_s)} commits/s of {duration_ns(row.latency_ns.p50)} (p50), "
+        f"; the journal made {rate(row.count / elapsed_s)} commits/s of {duration_ns(row.latency_ns.p50)} (p50), "
         f"at most {duration_ns(row.latency_ns.max)}"
     )
 

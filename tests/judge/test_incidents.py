@@ -30,7 +30,7 @@ def test_a_writer_that_made_the_device_slow_is_named() -> None:
     assert one.sentence == (
         "etcd (pid 812) waited 8.0 s (at most 4.0 s at a time) in fdatasync of /var/lib/etcd/wal/0.wal; vda's own "
         "latency rose from 2.0 ms to 900 ms while rsync (pid 4711, cgroup backup.service) "
-        "wrote 295.6 MiB/s; not CPU, not memory."
+        "wrote 295.6 MiB/s. Not the cause: the CPU, memory."
     )
     assert (one.start, one.end) == (BEGIN + 594, BEGIN + 608)
 
@@ -125,7 +125,7 @@ NOWHERE = stalled(device="", below=(), call="sync", file="")
         (quiet, waiting(HANGING), "filesystem", "the fuse.sshfs filesystem at /srv/remote did not respond"),
         (quiet, waiting(NOWHERE), "unknown", "in sync of all filesystems; the cause is not known"),
         (SLOW, quiet, "device", "no program was seen to wait for a sync"),
-        (BUSY, waiting(stalled()), "unknown", "its threads had a CPU, though others waited for one ("),
+        (BUSY, waiting(stalled()), "unknown", "the CPU (its threads had one, though others waited for one: "),
     ],
 )
 def test_the_sentence_names_the_cause(seconds: Seconds, windows: Windows, cause: str, words: str) -> None:
@@ -137,9 +137,9 @@ def test_the_sentence_names_the_cause(seconds: Seconds, windows: Windows, cause:
 @pytest.mark.parametrize(
     ("seconds", "windows", "cause", "words"),
     [
-        (BUSY, waiting(stalled(cpu_ms=3500)), "cpu", "not CPU"),
+        (BUSY, waiting(stalled(cpu_ms=3500)), "cpu", "Not the cause: the CPU"),
         (quiet, waiting(stalled(cpu_ms=1500)), "unknown", "CPU"),
-        (SHORT_OF_MEMORY, waiting(stalled()), "memory", "not memory"),
+        (SHORT_OF_MEMORY, waiting(stalled()), "memory", "memory."),
     ],
 )
 def test_what_may_be_the_cause_is_not_excluded(seconds: Seconds, windows: Windows, cause: str, words: str) -> None:

@@ -130,11 +130,12 @@ def test_the_answer_counts_the_steps_in_which_a_side_was_ahead() -> None:
         return Comparison([screens.RUN, replace(screens.RUN, id="other", steps=tuple(mixed))]).answer
 
     assert answer(2.0, 3.0, 0.5, 1.05) == (
-        "In one run each, B was faster in 2 of 4 steps (2.00 to 3.00 ×), A in 1 (2.00 ×); no clear difference in 1."
+        "With one run of each, B was faster in 2 of 4 steps (2.00 to 3.00 ×), A in 1 (2.00 ×); "
+        "no clear difference in 1."
     )
     assert answer(1.0, 1.0) == "No clear difference in 2 steps."
     assert Comparison([run("a", 1.0), run("b", 2.0), run("c", 6.0)]).answer == (
-        "In one run each, C was fastest in 7 of 7 steps (3.00 × the next)."
+        "With one run of each, C was fastest in 7 of 7 steps (3.00 × the next)."
     )
     small = [ran(side, at, 1 + side / 20) for at in (1, 2) for side in (0, 1)]
     assert Comparison(small).answer == "B was faster in 7 of 7 steps (1.05 ×).", "the interval excludes 1"
@@ -281,7 +282,7 @@ def test_large_ratios_have_no_decimals() -> None:
 def test_single_runs_say_that_they_have_no_interval() -> None:
     both = (screens.RUN, replace(screens.RUN, id="other"))
     assert [side.name for side in Comparison(both).sides] == [screens.RUN.id, "other"]
-    assert str(ratio(*both)) == "1.00 ×" and "has no interval" in Comparison(both).trust.note
+    assert str(ratio(*both)) == "1.00 ×" and "has no confidence interval" in Comparison(both).trust.note
 
 
 def test_flushes_per_sync_is_that_of_the_run_on_a_busy_disk() -> None:

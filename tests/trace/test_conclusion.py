@@ -35,9 +35,13 @@ def watched(*rows: FileWaits, **more: object) -> WatchCounts:
     ("rows", "culprit", "words"),
     [
         ([waiting(200, 40.0, 38.0)], "disk", "sda1 itself takes 38.0 ms of the 40.0 ms that mariadbd (50) waits per"),
-        ([waiting(200, 40.0, 2.0)], "filesystem", "/var/lib/mysql/ib_logfile0), and the device needs 2.0 ms of that."),
+        ([waiting(200, 40.0, 2.0)], "filesystem", "/var/lib/mysql/ib_logfile0). The device takes 2.0 ms of this."),
         ([waiting(80_000, 0.12, 0.09)], "program", "ib_logfile0 and spends 96\xa0% of its time"),
-        ([waiting(300, 40.0, 2.0, cpu_ns=9_000 * MS)], "cpu", "Up to 75\xa0% of that time may be a wait for a CPU"),
+        (
+            [waiting(300, 40.0, 2.0, cpu_ns=9_000 * MS)],
+            "cpu",
+            "Up to 75\xa0% of the time in these syncs may be a wait for a CPU",
+        ),
         ([waiting(8_000, 0.12, 0.09)], "nobody", "The syncs are quick: mariadbd (50) makes 800 syncs/s of"),
         ([waiting(45_000, 0.12, 0.09)], "program", "spends 54\xa0% of its time in them"),
         (
@@ -58,7 +62,7 @@ def watched(*rows: FileWaits, **more: object) -> WatchCounts:
             "still waits for a sync of /var/lib/mysql/ib_log",
         ),
         ([waiting(80_000, 0.5, 0.1)], "program", "while on average 4.0 of its threads wait for them"),
-        ([waiting(200, 40.0, 0.0, device_ns=None)], "filesystem", "and no request was seen at the device."),
+        ([waiting(200, 40.0, 0.0, device_ns=None)], "filesystem", "No request was seen at the device."),
     ],
 )
 def test_what_the_time_goes_into(rows: list[FileWaits], culprit: str, words: str) -> None:
@@ -81,7 +85,7 @@ def test_a_device_whose_requests_the_trace_misses_has_no_time() -> None:
 
 def test_nothing_is_slow_while_processes_wait_for_a_cpu() -> None:
     found = conclude(watched(waiting(200, 40.0, 2.0), cpu_pressure_s=7.4))
-    assert found.culprit == "unknown" and "Some process waited for a CPU for 74\xa0% of the time" in found.sentence
+    assert found.culprit == "unknown" and "some process waited for a CPU for 74\xa0% of the time" in found.sentence
     assert conclude(watched(waiting(200, 40.0, 2.0), cpu_pressure_s=2.0)).culprit == "filesystem"
     assert conclude(watched(waiting(200, 40.0, 38.0), cpu_pressure_s=7.4)).culprit == "disk"
 
@@ -90,7 +94,7 @@ def test_nothing_is_slow_while_processes_wait_for_a_cpu() -> None:
     ("flush_ms", "pressure_s", "culprit", "words"),
     [
         (8, 0.0, "filesystem", "A layer above the disk is slow: mariadbd (50) waits 7.0 ms"),
-        (8, 8.0, "unknown", "loop0 takes 6.4 ms of that, of which sda needs 60.0 µs"),
+        (8, 8.0, "unknown", "loop0 takes 6.4 ms of this; sda, below it, takes 60.0 µs"),
         (1200, 0.0, "disk", "The program waits for the disk: sda itself takes 6.0 ms of the 7.0 ms"),
     ],
 )
@@ -126,7 +130,7 @@ def test_kernel_threads_that_wait_are_mentioned() -> None:
 def test_a_slow_filesystem_is_reported_with_its_journal() -> None:
     commits = JournalCommits(device="sda1", count=240, latency_ns=DeviceTimes(p50=30 * MS, p99=None, max=90 * MS))
     found = conclude(watched(waiting(200, 40.0, 2.0), commits=(commits,)))
-    assert "its journal made 24.0 commits/s of 30.0 ms (p50), at most 90.0 ms" in found.sentence
+    assert "the journal made 24.0 commits/s of 30.0 ms (p50), at most 90.0 ms" in found.sentence
 
 
 def test_a_program_is_judged_over_all_its_files() -> None:
@@ -152,7 +156,10 @@ def test_the_sum_names_all_processes_and_files(others: dict[str, object], words:
 def test_a_stall_names_the_cpu_wait_of_its_own_program() -> None:
     seen = watched(on_sda(300, cpu_ns=100 * MS), cpu_pressure_s=9.9)
     found = storage_verdicts(seen, Inventory(filesystems=(SSD,)), (SSD,)).speed
-    assert "at most 0\xa0% of the time in these syncs is a wait for a CPU. Some process waited" in found.sentence
+    assert (
+        "At most 0\xa0% of the time in these syncs is a wait of the program for a CPU. On the whole host"
+        in found.sentence
+    )
 
 
 def test_both_answers_name_the_filesystem() -> None:

@@ -83,11 +83,11 @@ def test_stalls_and_impossible_latencies_have_own_colours() -> None:
 
 
 def test_percentiles_and_references_are_at_the_right() -> None:
-    marks = (Mark("last", 1.5 * MS), Mark("usual", 12 * MS), Mark("idle", 3 * MS))
+    marks = (Mark("last", 1.5 * MS), Mark("usual", 12 * MS), Mark("others", 3 * MS))
     lines = drawn(LatencyView(seconds(1.0, (MS, 99), (19 * MS, 1)), latency=LATENCY, marks=marks), height=21)
     beside = [line[80 - latency.MARKS_WIDTH :].split() for line in lines if len(line) > 80 - latency.MARKS_WIDTH + 1]
     names = [words[0].strip("◂·╌") or words[1] for words in beside if words]
-    assert names == ["max", "usual", "p99", "idle", "p90", "last", "p50"]
+    assert names == ["max", "usual", "p99", "others", "p90", "last", "p50"]
 
 
 def test_no_dot_is_above_the_maximum() -> None:
@@ -159,7 +159,7 @@ def test_a_sparkline_shows_the_p99() -> None:
 
 def test_the_brightness_of_a_map_is_explained() -> None:
     (rule, *_) = result.picture(screens.RUN, screens.RUN.steps[3], 80, 9)
-    assert rule.plain.endswith(" <\xa02\xa0% ⣿⣿⣿ ≥\xa025\xa0% of the column ──") and rule.cell_len == 80
+    assert rule.plain.endswith(" share of operations: <\xa02\xa0% ⣿⣿⣿ ≥\xa025\xa0% ──") and rule.cell_len == 80
     (rule, *_) = result.picture(screens.RUN, screens.RUN.steps[3], 30, 9)
     assert "⣿" not in rule.plain and rule.cell_len == 30
 

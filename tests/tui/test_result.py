@@ -196,7 +196,7 @@ async def test_another_saved_run_is_compared_with_this_one() -> None:
         assert "compare k3f9a1 with" in (await press(pilot, "c"))[0]
         lines = await press(pilot, "enter")
         assert isinstance(pilot.app.screen, PageScreen)
-        assert lines[1].startswith(" In one run each, B was faster in 7 of 7 steps")
+        assert lines[1].startswith(" With one run of each, B was faster in 7 of 7 steps")
         assert [line.split()[:2] for line in lines[4:6]] == [["A", "a1b2c3"], ["B", "k3f9a1"]]
         (row,) = [line for line in lines if line.startswith("   O_DIRECT  ")]
         assert "2.00 ×" in row, "both runs are in the row of the step"

@@ -92,7 +92,7 @@ async def test_counts_of_all_processes_are_no_part_of_fstui() -> None:
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
         await watch(pilot, told)
         lines = screen_lines(pilot.app)
-        assert any("sda, lowest device" in line and line.endswith("shared") for line in lines)
+        assert any("sda, lowest device" in line and line.endswith("+ others") for line in lines)
         assert any(line.startswith(" ▸ same block, fdatasync") and line.endswith("–") for line in lines)
 
 

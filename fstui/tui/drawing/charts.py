@@ -174,8 +174,9 @@ def last_minutes(
     if 0 < len(counted) < layout.columns:  # fewer and wider charts
         figures = (counted,) * len(figures)
         return last_minutes(name, figures, recent, join, width=width, height=height, cell_s=cell_s, now=now)
-    end = f"≤ {cell_s} s ago" if now is None else "now"
-    return areas(name, figures, tuple(series), last_s - first_s, cell_s, end=end, width=width, height=height)
+    return areas(
+        name, figures, tuple(series), last_s - first_s, cell_s, ends_now=now is not None, width=width, height=height
+    )
 
 
 def device_minutes(
@@ -197,7 +198,7 @@ def areas(
     span_s: float,
     cell_s: int,
     *,
-    end: str,
+    ends_now: bool,
     width: int,
     height: int,
 ) -> tuple[Text, ...]:
@@ -212,14 +213,17 @@ def areas(
     # a last row that is less than half full is left out: the other charts become higher
     rows = max(min((height - 2) // 4, floor(len(counted) / layout.columns + 0.5)), 1)
     chart_height = (height - 2) // rows
-    lines = [rule(width, name, f"{_duration(span_s)}, until {end}" if end != "now" else "until now")]
+    oldest_s = span_s + cell_s
+    oldest_s = oldest_s if oldest_s < _MIN_MINUTES_S else ceil(oldest_s / 60) * 60
+    remark, oldest, end = f"{_duration(span_s)}, ended at most {cell_s} s ago", f"-{_duration(span_s)}", "end"
+    if ends_now:
+        remark, oldest, end = "until now", f"≤ {_duration(oldest_s)} ago", "now"
+    lines = [rule(width, name, remark)]
     for start in range(0, min(rows * layout.columns, len(counted)), layout.columns):
         shown = counted[start : start + layout.columns]
         charts = [_area(figure, series, layout.cells, chart_height) for figure in shown]
         lines += [line(*(span for chart in charts for span in chart[index])) for index in range(chart_height)]
-    oldest_s = span_s + cell_s
-    oldest_s = oldest_s if oldest_s < _MIN_MINUTES_S else ceil(oldest_s / 60) * 60
-    times = fit(f"≤ {_duration(oldest_s)} ago", layout.cells - len(end) - 1) + f" {end}"
+    times = fit(oldest, layout.cells - len(end) - 1) + f" {end}"
     return (*lines, line((fit(" " * (_LABEL_WIDTH + 1) + times, layout.chart_width) * len(shown), FAINT)))
 
 

@@ -30,8 +30,8 @@ _DOTS = ((0x40, 0x04, 0x02, 0x01), (0x80, 0x20, 0x10, 0x08))
 _SOME_SHARE, _MANY_SHARE = 0.02, 0.25
 HEAT = shades(TIME)
 """Styles of cells with few, some or many of the operations of their column."""
-LEGEND = (("<\xa02\xa0% ", FAINT), *(("⣿", style) for style in HEAT), (" ≥\xa025\xa0% of the column", FAINT))
-_REFERENCES = ("limit", "last", "usual", "idle")
+LEGEND = (("share of operations: <\xa02\xa0% ", FAINT), *(("⣿", style) for style in HEAT), (" ≥\xa025\xa0%", FAINT))
+_REFERENCES = ("limit", "last", "usual", "others")
 _UNITS = (("s", 1e9), ("ms", 1e6), ("µs", 1e3), ("ns", 1.0))
 _PERCENTILE_ORDER = ("p50", "p90", "p99", "p99.9", "max")
 

@@ -86,7 +86,8 @@ def verdict(run: Run, width: int, power_cut_key: str = "") -> Text:
         return line((fit(badge, min(drawn_width(badge), width)), f"reverse {verdict_style(loss.style)[1]}"))
     glyph, style = verdict_style(run.verdict)
     badge, confidence = f" {glyph} {verdict_label(run.verdict)} ", f" {run.confidence} confidence"
-    untested = f"   no power-cut test{power_cut_key}" if run.verdict == "consistent" else ""
+    test = f"power-cut test: press {power_cut_key}" if power_cut_key else "no power-cut test"
+    untested = f"   {test}" if run.verdict == "consistent" else ""
     return line((badge, f"reverse {style}"), confidence, untested)
 
 

@@ -153,7 +153,7 @@ def requested_and_counted(progress: Progress, width: int, height: int) -> list[T
         if device is not None:
             cells = figures.counter_cells(device, 0 if shared else syncs, settings)
             values |= dict(zip(COUNTER_TITLES, cells, strict=True))
-            values |= {"PER SYNC": "shared"} if shared else {}
+            values |= {"PER SYNC": "+ others"} if shared else {}
         lines.append(line(("   " + row(columns, values).rstrip(), style)))
     return lines + idle_lines
 

@@ -170,13 +170,13 @@ class PowerCutScreen(BaseScreen):
         yield " 1 ", "Connect. On another machine with its own power supply (a laptop will do), run:", ""
         yield "   $ ", self.witness_command, KEY
         loses = f"Everything else that runs on {self.hostname} loses its power too."
-        yield " 2 ", f"Wait until it shows acknowledgements. {loses}", ""
+        yield " 2 ", f"Wait until the witness shows acknowledgements. {loses}", ""
         yield " 3 ", _PULL, ""
 
     def _later_steps(self) -> Iterator[Paragraph]:
         yield " 4 ", "Wait ten seconds, plug it in again and start it. Then, on the witness:", ""
         yield "   $ ", self.verify_command, KEY
-        yield "   ", "or copy acks.log to this host and press v here. Before that, declare if:", ""
+        yield "   ", "or copy acks.log to this host and press v here. First mark what applies:", ""
         yield f"   [{'x' if self.storage_was_cut else ' '}] s  ", _STORAGE_WAS_CUT, ""
         yield f"   [{'x' if self.unmountable else ' '}] m  ", _UNMOUNTABLE, ""
         yield "   ", _PROVES, FAINT

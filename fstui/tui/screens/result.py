@@ -91,7 +91,7 @@ class ResultScreen(BaseScreen):
         yield self.lines(
             "title", lambda width, _: [drawing.title(self.result, width, is_saved=self.from_history)], classes="line"
         )
-        yield self.lines("verdict", lambda width, height: [drawing.verdict(self.result, width, " (w)")], classes="line")
+        yield self.lines("verdict", lambda width, height: [drawing.verdict(self.result, width, "w")], classes="line")
         yield self.lines("speed", lambda width, height: drawing.speed(self.result, width))
         with Horizontal(id="answer"):
             with Vertical(id="words"):
