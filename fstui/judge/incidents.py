@@ -497,9 +497,32 @@ def pressure_share(seconds: Sequence[Second], index: int) -> float | None:
     return min(sum(ms for ms, _ in known) / 1000 / elapsed_s, 1.0) if elapsed_s else None
 
 
-def longest_wait(windows: Iterable[Window]) -> RecordedWait | None:
-    waits = (wait for window in windows for wait in window.waits if not wait.kernel)
-    return max(waits, key=lambda wait: wait.longest_so_far_ms, default=None)
+class TimedWait(NamedTuple):
+    """A wait for a sync, and when it was. If only its window is known, the times are those of the window."""
+
+    start: float
+    end: float
+    ms: int
+    wait: RecordedWait
+    middle: float
+    """The middle of the part that is in the window."""
+
+
+def waits_between(windows: Iterable[Window], start: float, end: float) -> Iterator[TimedWait]:
+    """Yield the slow syncs between two times, and the longest other sync of each program in each window."""
+    for window in windows:
+        window_start = window.at - window.elapsed_s
+        for wait in window.waits:
+            if wait.kernel:
+                continue
+            times = [(window.at - ago_s - ms / 1000, window.at - ago_s, ms) for ago_s, ms, _ in wait.slow]
+            if wait.longest_ms > max((ms for *_, ms in times), default=-1):
+                times.append((window_start, window.at, wait.longest_ms))
+            if wait.in_flight_ms:
+                times.append((window.at - wait.in_flight_ms / 1000, window.at, wait.in_flight_ms))
+            for began, ended, ms in times:
+                if began < end and ended > start:
+                    yield TimedWait(began, ended, ms, wait, (max(began, window_start) + ended) / 2)
 
 
 def buckets(records: Records, start: float, end: float, width_s: float | None = None, device: str = "") -> list[Bucket]:
@@ -510,34 +533,39 @@ def buckets(records: Records, start: float, end: float, width_s: float | None = 
     """
     fitting_s = (width for width in _ROW_WIDTHS_S if (end - start) / width <= MAX_BUCKETS)
     width = width_s or next(fitting_s, _ROW_WIDTHS_S[-1])
-    seconds: dict[int, list[Second]] = defaultdict(list)
-    windows: dict[int, list[Window]] = defaultdict(list)
+    seconds: dict[float, list[Second]] = defaultdict(list)
+    windows: dict[float, list[Window]] = defaultdict(list)
+    waits: dict[float, list[TimedWait]] = defaultdict(list)
 
-    def row_of(record: Record) -> int:
-        """Return the index of the row; -1 if the record is outside the timeline."""
-        middle_s = record.at - record.elapsed_s / 2 - start
-        if isinstance(record, Window) and start < record.at < end + record.elapsed_s:
-            # a window that is partly outside belongs to the nearest row, because the sentence also reports its waits
-            middle_s = min(max(middle_s, 0), end - start - _LAST_ROW_MARGIN_S)
-        return int(middle_s // width) if 0 <= middle_s < end - start else -1
+    def row_of(time: float) -> float:
+        """Return the start of the nearest row. The sentence also reports the waits of a window partly outside."""
+        return start + (min(max(time, start), end - _LAST_ROW_MARGIN_S) - start) // width * width
 
     for second in records.seconds:
-        seconds[row_of(second)].append(second)
+        middle = second.at - second.elapsed_s / 2
+        if start <= middle < end:
+            seconds[row_of(middle)].append(second)
     for window in records.windows:
-        windows[row_of(window)].append(window)
+        if start < window.at < end + window.elapsed_s:
+            windows[row_of(window.at - window.elapsed_s / 2)].append(window)
+    for timed in waits_between(records.windows, start, end):
+        waits[row_of(timed.middle)].append(timed)
     return [
-        _bucket(start + row * width, min(start + (row + 1) * width, end), seconds[row], windows[row], device)
-        for row in sorted((seconds.keys() | windows.keys()) - {-1})
+        _bucket(row, min(row + width, end), seconds[row], windows[row], waits=waits[row], device=device)
+        for row in sorted(seconds.keys() | windows.keys() | waits.keys())
     ]
 
 
-def _bucket(start: float, end: float, seconds: list[Second], windows: list[Window], device: str) -> Bucket:
+def _bucket(
+    start: float, end: float, seconds: list[Second], windows: list[Window], *, waits: list[TimedWait], device: str
+) -> Bucket:
     names = {device.device for second in seconds for device in second.devices}
     latencies = {name: latency for name in names if (latency := _latency(seconds, name))}
     device = device or max(latencies, key=lambda name: latencies[name].median_ms, default="")
     device_counters = [counters for second in seconds for counters in second.devices if counters.device == device]
     traced = [window for window in windows if window.traced_s is not None]
-    worst = longest_wait(traced)
+    has_slow = any(wait.slow and not wait.kernel for window in traced for wait in window.waits)
+    worst = max(waits, key=lambda timed: timed.ms, default=None)
     return Bucket(
         start=start,
         end=end,
@@ -551,7 +579,7 @@ def _bucket(start: float, end: float, seconds: list[Second], windows: list[Windo
         io=pressure_share(seconds, IO),
         memory=pressure_share(seconds, MEMORY),
         dirty_bytes=max((sum(second.memory_kib) * 1024 for second in seconds), default=0),
-        longest_ms=worst.longest_so_far_ms if worst else (0 if traced else None),
-        program=worst.program if worst else "",
-        file=worst.file_label if worst else "",
+        longest_ms=worst.ms if worst else (0 if traced and not has_slow else None),
+        program=worst.wait.program if worst else "",
+        file=worst.wait.file_label if worst else "",
     )

@@ -212,7 +212,7 @@ class Bucket(Base, frozen=True, kw_only=True):
     memory: float | None = None
     dirty_bytes: int = 0
     longest_ms: int | None = None
-    """The longest wait for a sync; None if that was not traced."""
+    """The longest wait for a sync; None if that was not traced, or only known to be short."""
     program: str = ""
     file: str = ""
 

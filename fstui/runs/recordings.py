@@ -253,10 +253,13 @@ def _sentence(
         start, end = max(period[0], extent[0]), min(period[1], extent[1])
         when = f"the {seconds(end - start)} recorded ({span(start, end)})"
     text = f"No unusual wait for a sync in {when}"
-    longest = incidents.longest_wait(excerpt.windows)
-    if longest and (ms := longest.longest_so_far_ms):
-        wait_text = f"{duration_ns(ms * 1e6)} ({longest.program_label}, {longest.file_label})"
-        text += f": the longest wait for a sync was {wait_text}"
+    waits = incidents.waits_between(excerpt.windows, *period)
+    longest = max(waits, key=lambda timed: timed.ms, default=None)
+    if longest and longest.ms:
+        wait_text = f"{duration_ns(longest.ms * 1e6)} ({longest.wait.program_label}, {longest.wait.file_label})"
+        is_inside = period[0] <= longest.start and longest.end <= period[1]
+        where = "" if is_inside else f", in {span(longest.start, longest.end)}"
+        text += f": the longest wait for a sync was {wait_text}{where}"
     elif any(window.traced_s is not None for window in excerpt.windows):
         text += ": no program waited long for a sync"
     else:

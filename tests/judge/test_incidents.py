@@ -213,10 +213,19 @@ def test_a_bucket_shows_the_slowest_device_and_the_longest_wait() -> None:
 
 
 def test_a_window_partly_outside_is_in_the_nearest_row() -> None:
-    records: list[Record] = [second(1, disk()), window(9, ETCD, stalled(ms=700))]
+    records: list[Record] = [second(1, disk()), window(9, ETCD)]
     rows = incidents.buckets(incidents.collect_records(records), BEGIN, BEGIN + 2)
-    assert [row.longest_ms for row in rows] == [700]
+    assert [row.longest_ms for row in rows] == [12]
     assert incidents.buckets(incidents.collect_records([]), BEGIN, BEGIN + 2) == []
+
+
+def test_a_slow_sync_is_in_the_row_of_its_own_time() -> None:
+    records: list[Record] = [window(5, stalled(ms=500)), window(15, stalled(ms=2000)), second(19, disk())]
+    rows = incidents.buckets(incidents.collect_records(records), BEGIN, BEGIN + 20, 10)
+    assert [(row.longest_ms, row.program) for row in rows] == [(500, "etcd"), (2000, "etcd")]
+    # the window of the sync at 11 to 13 s is in the row of 0 to 10 s, but not the sync
+    rows = incidents.buckets(incidents.collect_records(records[1:]), BEGIN, BEGIN + 11)
+    assert [(row.longest_ms, row.program) for row in rows] == [(None, "")]
 
 
 def test_pressure_is_unknown_without_psi() -> None:

@@ -108,6 +108,20 @@ def test_a_calm_time_has_its_longest_wait() -> None:
     assert found.incidents == ()
 
 
+def test_a_wait_outside_a_calm_time_is_not_its_longest() -> None:
+    records = calm(windows=at((600,), stalled(ms=2000)))  # the sync took from 596 s to 598 s
+    before = answer(records, (BEGIN + 560, BEGIN + 593))
+    assert before.sentence.endswith("was 12.0 ms (etcd (pid 812), /var/lib/etcd/wal/0.wal).")
+    assert [bucket.longest_ms for bucket in before.buckets] == [12, 12, 12, None]
+    only_its_window = answer(records, (BEGIN + 590, BEGIN + 593))
+    assert only_its_window.sentence.endswith(": no program waited long for a sync.")
+
+
+def test_a_wait_that_may_be_outside_has_the_time_of_its_window() -> None:
+    found = answer(calm(), (BEGIN + 595, BEGIN + 598))
+    assert found.sentence.endswith("/0.wal), in 2025-11-26 14:43:10–14:43:20.")
+
+
 def test_only_the_recorded_part_of_a_period_is_called_calm() -> None:
     found = answer(calm(), (BEGIN - 300, BEGIN + 300))
     assert found.sentence.startswith(
