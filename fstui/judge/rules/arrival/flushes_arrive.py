@@ -148,9 +148,8 @@ def _noisy(case: Case, accounts: Sequence[FlushAccount]) -> Conclusion:
     other_process = f"Another process wrote to {where} during the run"
     cause = f"{other_process}, or a layer between filesystem and disk adds flushes of its own"
     if first.other_flushes_per_s and any(account.others_flush_often for account in accounts):
-        writers = f": {words.writers(case.other_writers.writers)}" if case.other_writers.writers else ""
         per_s = rate(first.other_flushes_per_s)
-        cause = f"Other processes write to {where} ({per_s} flushes/s while fstui was idle){writers}"
+        cause = f"Other processes write to {where} ({per_s} flushes/s while fstui was idle)"
     surplus = sum(account.surplus_bytes for account in accounts)
     more_bytes = f", and {size(surplus)} more than was written" if surplus else ""
     return Conclusion(
@@ -174,10 +173,13 @@ def _why_inconclusive(accounts: Sequence[FlushAccount]) -> str:
 
 
 def _advice_on_others(case: Case, where: str) -> str:
-    servers = words.servers(case.other_writers.writers)
-    if not servers:
-        return f"Stop the other writers on {where}, or use another disk, and run again."
-    return (
-        f"You need not stop {servers}: 'fstui watch' shows the waits for syncs without writing a byte. Run again as "
-        "root, so that the kernel's trace distinguishes fstui's own flushes, or on another disk."
-    )
+    all_writers = case.other_writers.writers
+    servers = words.servers(all_writers)
+    advice = f"Stop the other writers on {where}, or use another disk, and run again."
+    if servers:
+        advice = (
+            f"You need not stop {servers}: 'fstui watch' shows the waits for syncs without writing a byte. Run again "
+            "as root, so that the kernel's trace distinguishes fstui's own flushes, or on another disk."
+        )
+    # /proc/PID/io does not show to which device a process wrote
+    return f"{advice} On this host, these write: {words.writers(all_writers)}." if all_writers else advice

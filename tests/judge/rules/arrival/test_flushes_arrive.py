@@ -140,7 +140,8 @@ def test_twice_the_flushes_show_nothing() -> None:
 def test_other_writers_are_named() -> None:
     judgement = verdict(None, step(flushes=1.3), idle=busy("sda", 400, "mysqld", "journald"))
     assert "400 flushes/s" in judgement.sentence
-    assert "mysqld and journald" in judgement.sentence
+    (advice,) = finding(judgement, "flushes-arrive").next
+    assert advice.endswith("On this host, these write: mysqld and journald.")
 
 
 def test_rare_flushes_while_idle_are_not_named_as_the_cause() -> None:
@@ -173,6 +174,12 @@ def test_trace_attributes_flushes_next_to_other_writers() -> None:
         "own, according to the kernel's trace)"
     )
     assert "distinguishes their flushes from fstui's" in finding(judgement, "other-writers").sentence
+
+
+def test_processes_are_not_said_to_write_to_the_device() -> None:
+    """/proc/PID/io does not show to which device a process wrote."""
+    judgement = verdict(None, step(flushes=1.3), idle=busy("sda", 400, "indexer"))
+    assert "indexer" not in judgement.sentence
 
 
 def test_too_few_own_flushes_on_btrfs_may_be_carried_by_others() -> None:
