@@ -95,9 +95,14 @@ class PowerCutFigures(StepFigures, frozen=True, kw_only=True, tag="powercut"):
         return f"{count(self.present)} of {count(self.checked)} acknowledged records are there"
 
     @property
+    def was_cut(self) -> bool:
+        """Whether there is evidence that the power was cut, perhaps after the writer had ended."""
+        return self.rebooted or self.storage_was_cut or self.unmountable or self.simulated
+
+    @property
     def has_cut_evidence(self) -> bool:
         """Whether there is evidence that the power was cut during the writes."""
-        return (self.rebooted or self.storage_was_cut or self.unmountable or self.simulated) and self.ended is None
+        return self.was_cut and self.ended is None
 
     @property
     def any_lost(self) -> bool:

@@ -166,7 +166,7 @@ def _confidence(cuts: int, in_guest: bool) -> Confidence:
 def _no_proof(step: Step, figures: PowerCutFigures) -> Conclusion:
     title, advice = "no power was cut", [_AGAIN]
     intro = f"{count(figures.present)} of {count(figures.checked)} records are there, but "
-    if figures.ended is not None:
+    if figures.ended is not None and figures.was_cut:
         title += " while it wrote"
         sentence = (
             f"{intro}the writer had stopped before the cut ({figures.ended}), so all records had time to reach the "
@@ -177,6 +177,8 @@ def _no_proof(step: Step, figures: PowerCutFigures) -> Conclusion:
     else:
         if figures.gone:
             intro = "The run's directory was removed, and "
+        if figures.ended is not None:
+            intro += f"the writer stopped ({figures.ended}) and "
         sentence = (
             f"{intro}this host has not rebooted since, so nothing is proven. The end of a process leaves the caches of "
             "the system and the disk intact."
@@ -211,7 +213,8 @@ def _evidence_lines(figures: PowerCutFigures) -> Iterator[str]:
 
 def _cut_text(figures: PowerCutFigures) -> str:
     if figures.ended is not None:
-        return f"none while it wrote, the writer had stopped: {figures.ended}"
+        since = "" if figures.was_cut else "; the boot id is the same"
+        return f"none while it wrote, the writer had stopped: {figures.ended}{since}"
     if figures.simulated:
         return "the power of the simulated disk was cut"
     if figures.storage_was_cut:

@@ -75,6 +75,13 @@ def test_run_without_cut_or_record_gives_cannot_tell(figures: dict[str, Any], wo
     assert found.next
 
 
+def test_stopped_writer_without_a_restart_names_no_cut() -> None:
+    found = finding(rebooted=False, ended="it was stopped")
+    assert "the writer stopped (it was stopped) and this host has not rebooted since" in found.sentence
+    assert "before the cut" not in found.sentence and "the boot id is the same" in found.evidence[-1]
+    assert "before the cut" in finding(rebooted=True, ended="it was stopped").sentence
+
+
 def test_records_in_flight_are_reported_but_not_lost() -> None:
     found = finding(in_flight=1, unpromised=3, newer=2, read_only=True, log_cut_off=True)
     assert found.verdict == "kept"
