@@ -60,6 +60,11 @@ def worst_finding(judgement: Judgement | None) -> Finding | None:
     return next(iter(findings), None)
 
 
+def flag(target: Target, judgement: Judgement | None) -> Finding | None:
+    """Return the finding that the list shows as the flag; None if the filesystem is in memory, which is no defect."""
+    return None if in_memory(target) else worst_finding(judgement)
+
+
 def verdict(target: Target, judgement: Judgement | None) -> Verdict | None:
     """Return the verdict on the configuration; None if it has no defect, or if the filesystem is in memory."""
     if target.silent_s is not None:

@@ -10,7 +10,7 @@ from fstui.model.quantities import counted, seconds, short_size
 from fstui.model.storage import Node, Target
 from fstui.report import guests
 from fstui.report.documents import ListDocument, ListedFilesystem
-from fstui.report.findings import flags, severity, trouble, verdict, worst_finding
+from fstui.report.findings import flag, flags, severity, trouble, verdict, worst_finding
 from fstui.report.sections import Cell, Report, Section, Value, glyph_cell, number_cell, records
 from fstui.report.stack import health, medium, stack_line
 from fstui.report.text import GLYPHS, NONE
@@ -64,17 +64,17 @@ def _title(inventory: Inventory, filesystems: Sequence[Target]) -> str:
 
 def _row(target: Target, judgements: Judgements) -> tuple[Cell | str, ...]:
     judgement = judgements.get(target.mount_point)
-    finding = worst_finding(judgement)
-    flag = ", ".join(filter(None, (trouble(target), finding.title if finding else "")))
+    finding = flag(target, judgement)
+    reason = ", ".join(filter(None, (trouble(target), finding.title if finding else "")))
     if target.silent_s is not None:
-        flag = f"no answer for {seconds(target.silent_s)}"
+        reason = f"no answer for {seconds(target.silent_s)}"
     return (
         glyph_cell(verdict(target, judgement)),
         target.mount_point,
         number_cell(target.space.free_bytes if target.space else None, short_size),
         stack_line(target) or target.fstype,
         _media(target) or NONE,
-        flag,
+        reason,
     )
 
 

@@ -98,7 +98,7 @@ def test_from_the_first_screen_to_the_verdict_and_out(terminal: Tmux, memory: Pa
     terminal.run(FSTUI)
     terminal.wait_for("F_AWAIT")
     terminal.press("/")
-    terminal.wait_for("text in the mount point")
+    terminal.wait_for("words in the mount point")
     terminal.type(memory.name)
     terminal.press("Enter")
     terminal.wait_for(f"filter: {memory.name}")

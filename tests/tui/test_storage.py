@@ -39,6 +39,8 @@ async def test_memory_is_not_a_defect() -> None:
         assert row > next(at for at, line in enumerate(lines) if "/boot" in line)
     listed = as_text(inventory.inventory_report(screens.INVENTORY, screens.FLAGS))
     assert "✗ /srv/queue: not-durable" in listed and "✗ /dev/shm" not in listed
+    (shm,) = (line for line in listed.splitlines() if " /dev/shm " in line)
+    assert shm.endswith("memory"), "a flag would count as a defect that the app does not count"
 
 
 async def test_numbers_of_a_device_are_drawn_once() -> None:
@@ -204,6 +206,17 @@ async def test_the_filter_keeps_matching_rows() -> None:
         assert not any("/srv/queue" in line for line in screen_lines(pilot.app))
         await pilot.press("escape")
         assert any("/srv/queue" in line for line in screen_lines(pilot.app))
+
+
+@pytest.mark.parametrize("words", ["virtio", "vda virtio", "virtio vda", "ext4 barriers", "› barriers"])
+async def test_the_filter_finds_words_of_every_column(words: str) -> None:
+    async with PreparedApp().run_test(size=(80, 24)) as pilot:
+        screen = pilot.app.screen
+        assert isinstance(screen, StorageScreen)
+        screen.filter_by(words)
+        names = [row.name for row in screen.rows]
+        assert ("/srv/queue" in names) == ("barriers" in words)
+        assert ("/" in names) == ("virtio" in words)
 
 
 async def test_pseudo_filesystems_are_hidden_at_first() -> None:

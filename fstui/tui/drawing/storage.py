@@ -145,7 +145,7 @@ class StorageEntry(msgspec.Struct, frozen=True, dict=True):
             return "other"
         if not self.is_judged:
             return "…"
-        worst = None if self.in_memory else findings.worst_finding(self.judgement)
+        worst = findings.flag(self.target, self.judgement)
         return ", ".join(filter(None, (self.trouble, worst.rule.replace("-", " ") if worst else "")))
 
     @property
@@ -153,6 +153,16 @@ class StorageEntry(msgspec.Struct, frozen=True, dict=True):
         if self.target:
             return findings.severity(self.target, self.judgement)
         return (VERDICTS.index(self.verdict) if self.verdict else len(VERDICTS)), True
+
+
+_TEXTS: dict[str, Callable[[StorageEntry], str]] = {
+    "MOUNT": lambda entry: entry.name,
+    "TYPE": lambda entry: entry.target.fstype if entry.target else "vm" if entry.guest else "",
+    "ON DEVICE": lambda entry: io_path.lowest_label(entry.devices),
+    "I/O PATH": lambda entry: entry.path,
+    "FLAG": lambda entry: entry.flag,
+}
+"""The columns of text. The filter searches them even if the screen is too narrow to show them."""
 
 
 def entries(
@@ -164,15 +174,15 @@ def entries(
     text: str = "",
     sort: str = "flag",
 ) -> list[StorageEntry]:
-    """Return the sorted rows that contain ``text``. ``judgements``: None until the configurations are judged."""
-    by_mount = judgements or {}
+    """Return the sorted rows that contain each word of ``text``. ``judgements``: None until they are judged."""
+    by_mount, words = judgements or {}, text.lower().split()
     filesystems = [
         StorageEntry(target, judgement=by_mount.get(target.mount_point), is_judged=judgements is not None)
         for target in inventory.filesystems
         if pseudo or not target.pseudo
     ]
     guests = [StorageEntry(None, guest=guest) for guest in inventory.guests]
-    matching = [entry for entry in (*filesystems, *guests) if text.lower() in _searchable_text(entry)]
+    matching = [entry for entry in (*filesystems, *guests) if _contains(entry, words)]
     orders: dict[str, Callable[[StorageEntry], Any]] = {
         "flag": lambda entry: entry.severity,
         "mount": lambda entry: entry.name,
@@ -183,7 +193,7 @@ def entries(
     }
     matching.sort(key=orders[sort])
     unused = [StorageEntry(None, device=node) for node in inventory.unused]
-    return matching + [entry for entry in unused if text.lower() in _searchable_text(entry)]
+    return matching + [entry for entry in unused if _contains(entry, words)]
 
 
 def initial_row(rows: Sequence[StorageEntry], directory: str | None, databases: Sequence[RunningDatabase] = ()) -> int:
@@ -273,16 +283,9 @@ def _column_titles(columns: Sequence[Column]) -> Text:
 
 def _fitting_columns(rows: Sequence[StorageEntry], width: int, has_counters: bool) -> list[Column]:
     """Return the columns that fit, as wide as their texts. The path and the trend take the remaining width."""
-    texts: dict[str, Callable[[StorageEntry], str]] = {
-        "MOUNT": lambda entry: entry.name,
-        "TYPE": lambda entry: entry.target.fstype if entry.target else "",
-        "ON DEVICE": lambda entry: io_path.lowest_label(entry.devices),
-        "I/O PATH": lambda entry: entry.path,
-        "FLAG": lambda entry: entry.flag,
-    }
     longest = {
         title: max([len(title), *(drawn_width(text(entry)) for entry in rows[:_MEASURED_ROWS])])
-        for title, text in texts.items()
+        for title, text in _TEXTS.items()
     }
     widths = {column.title: column.width or longest[column.title] for column in COLUMNS}
     widths["ON DEVICE"] = min(longest["ON DEVICE"], width // 5)
@@ -328,12 +331,8 @@ def _row(
         glyph, style = "!", BAD if entry.trouble == "full" else WARNING
     space = entry.target.space if entry.target else None
     bytes_ = space.free_bytes if space else entry.device.size_bytes if entry.device else None
-    values = {
-        "MOUNT": entry.name,
-        "TYPE": entry.target.fstype if entry.target else "vm" if entry.guest else "",
+    values = {title: text(entry) for title, text in _TEXTS.items()} | {
         "FREE": "–" if bytes_ is None else short_size(bytes_),
-        "ON DEVICE": io_path.lowest_label(entry.devices),
-        "I/O PATH": entry.path,
         "READ/S": number(stats.per_s("reads")),
         "WRITE/S": number(stats.per_s("writes")),
         "MB/S": "–" if (written := stats.per_s("written_bytes")) is None else f"{written / 1e6:.1f}",
@@ -341,7 +340,6 @@ def _row(
         "FLUSH/S": number(stats.per_s("flushes")),
         "F_AWAIT": _ms(stats.ms_per_flush),
         _TREND: trend,
-        "FLAG": entry.flag,
     }
     bars = {"USED": (entry.used_share, HIGH_USED_SHARE), "BUSY": (None if repeated else stats.busy, HIGH_BUSY_SHARE)}
     dim = FAINT if not entry.is_flagged and (entry.in_memory or not entry.target) else ""
@@ -360,14 +358,15 @@ def _row(
     return selectable_row(spans, selected=selected, glyph=(glyph, style))
 
 
-def _searchable_text(entry: StorageEntry) -> str:
-    target = entry.target
-    parts = [entry.name, *(node.id for node in entry.devices), *(node.model or "" for node in entry.devices)]
-    if entry.guest:
-        parts += [disk.image for disk in entry.guest.disks]
-    if target:
-        parts += [target.fstype, target.source]
-    return " ".join(parts).lower()
+def _contains(entry: StorageEntry, words: Sequence[str]) -> bool:
+    """Return whether each word occurs in the row's texts, or in the source, models and images, which are not shown."""
+    if not words:  # texts of thousands of rows are slow to compose
+        return True
+    hidden = [entry.target.source] if entry.target else []
+    hidden += [name for node in entry.devices for name in (node.id, node.model or "")]
+    hidden += [disk.image for disk in entry.guest.disks] if entry.guest else []
+    shown = " ".join([*(text(entry) for text in _TEXTS.values()), *hidden]).lower()
+    return all(word in shown for word in words)
 
 
 def number(value: float | None) -> str:

@@ -235,7 +235,7 @@ class StorageScreen(BaseScreen):
         self.refresh_rows()
 
     async def action_filter(self) -> None:
-        hint = "text in the mount point, type, source or device"
+        hint = "words in the mount point, type, device, I/O path or flag"
         await self.open_prompt(hint, value=self.filter_text, change=self.filter_by)
 
     def filter_by(self, text: str) -> None:
