@@ -205,6 +205,20 @@ async def test_another_saved_run_is_compared_with_this_one() -> None:
         assert isinstance(pilot.app.screen, ResultScreen)
 
 
+async def test_a_comparison_starts_on_the_run_before() -> None:
+    assert screens.RUN.scenario
+    scenario = msgspec.structs.replace(screens.RUN.scenario, name="fsync-rate")
+    newer = msgspec.structs.replace(older(), id="d4e5f6", started_at="2026-12-01T08:00:00+00:00")
+    other = msgspec.structs.replace(older(), id="g7h8i9", started_at="2026-10-02T08:00:00+00:00", scenario=scenario)
+    for run in (older(), other, newer, screens.RUN):
+        runs.save(run)
+    async with opened() as pilot:
+        await press(pilot, "c")
+        screen = pilot.app.screen
+        assert isinstance(screen, HistoryScreen)
+        assert screen.chosen is not None and screen.chosen.id == "a1b2c3"
+
+
 async def test_a_comparison_in_the_history_can_be_cancelled() -> None:
     runs.save(older())
     runs.save(screens.RUN)

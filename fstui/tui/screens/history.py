@@ -94,6 +94,8 @@ class HistoryScreen(BaseScreen):
     async def _list(self) -> None:
         with self.fstui.reporting():
             self._all_runs = await history.summaries()
+            if self.compared_run and self.rows is None:
+                self.table.choose(_counterpart(self._all_runs, self.compared_run))
             self.rows = history.matches(self._all_runs, self.filter_text)
         if self.rows is None:
             self._empty_text = "The saved runs could not be read."
@@ -262,6 +264,14 @@ class HistoryScreen(BaseScreen):
 
     def _draw_file(self, width: int, height: int) -> list[Text]:
         return drawing.file_lines(self.chosen, width) if self.chosen else [line()]
+
+
+def _counterpart(runs: Iterable[Summary], compared: Run) -> str | None:
+    """Return the path of the run before, if possible of the same scenario, to compare the run with."""
+    scenario = compared.scenario.name if compared.scenario else None
+    others = [run for run in runs if run.id != compared.id and not run.unreadable]
+    others.sort(key=lambda run: (run.scenario != scenario, run.started_at > compared.started_at))
+    return others[0].path if others else None
 
 
 class TrendScreen(HistoryScreen):
