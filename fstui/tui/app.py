@@ -393,11 +393,16 @@ def _free_garbage() -> None:
 
 
 def print_result(app: FstuiApp) -> None:
+    """Print the last run: briefly, with its path, if its file contains the rest."""
     if app.result is None:
         return
     from fstui.report import formats  # noqa: PLC0415
 
-    text = str(formats.render(formats.PLAIN, *app.result))
+    run, saved_to = app.result
+    if saved_to and not run.left_behind:
+        text = str(formats.render("brief", run)) + escape_controls(f"saved {saved_to}") + "\n"
+    else:
+        text = str(formats.render(formats.PLAIN, run, saved_to))
     print(to_ascii(text) if app.ascii_only else text, end="")
     sys.stdout.flush()
     if app.save_error:

@@ -44,7 +44,7 @@ class Command(msgspec.Struct, frozen=True):
     """Whether the key also works while a value is being typed."""
 
 
-QUIT = Command("app.quit", "q", "app.quit", "quit", "Quit. A run is stopped first, and its files are removed.")
+QUIT = Command("app.quit", "q", "app.quit", "quit", "Quit, and print the last result. A run is stopped first.")
 INTERRUPT = Command(
     "app.interrupt", "ctrl+c", "app.interrupt", "", "Copy the selected text, or quit. Twice: quit without waiting.",
     works_while_typing=True,

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from rich.segment import Segment
 from textual._callback import invoke
 from textual.command import Hit
@@ -86,6 +87,19 @@ def test_a_replay_is_not_called_a_run_that_was_not_saved(capsys: pytest.CaptureF
     app.save_error = "the run could not be saved: the disk is full"
     print_result(app)
     assert capsys.readouterr().err == "fstui: the run could not be saved: the disk is full\n"
+
+
+def test_a_saved_result_is_printed_briefly_with_its_path(capsys: pytest.CaptureFixture[str]) -> None:
+    app = PreparedApp()
+    app.result = (screens.RUN, "/home/me/runs/k3f9a1.json")
+    print_result(app)
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[0].startswith("! SUSPICIOUS") and printed[-1] == "saved /home/me/runs/k3f9a1.json"
+    assert any(line.startswith("next ") for line in printed) and "fstui show k3f9a1" in printed[-2]
+    assert not any("LAYER" in line or "FINDING" in line for line in printed)
+    app.result = (replace(screens.RUN, left_behind=("/srv/data/.fstui-k3f9a1",)), app.result[1])
+    print_result(app)
+    assert "/srv/data/.fstui-k3f9a1" in capsys.readouterr().out
 
 
 async def test_ctrl_c_quits_while_a_value_is_being_typed() -> None:
