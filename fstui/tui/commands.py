@@ -59,7 +59,7 @@ PALETTE = Command(
     "ctrl+p",
     "app.command_palette",
     "find",
-    "Find a key, mount, scenario, lesson, rule, run or theme.",
+    "Find a key, mount, scenario, lesson, rule, term, run or theme.",
 )
 PALETTE_KEYS = (
     Command("palette.choose", "enter", "", "choose", "Do what the entry says."),

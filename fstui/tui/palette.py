@@ -16,7 +16,7 @@ from fstui.model.errors import Refused
 from fstui.report.characters import escape_controls
 from fstui.report.stack import in_memory
 from fstui.report.text import moment
-from fstui.tui.commands import key_name
+from fstui.tui.commands import GLOSSARY, RECORDING, key_name
 from fstui.tui.screens.base_screen import grey_below
 from fstui.tui.screens.storage import StorageScreen
 from fstui.tui.styles import THEMES
@@ -44,7 +44,7 @@ class PaletteEntry(NamedTuple):
 
 
 class EntryProvider(Provider):
-    """Finds keys, mounts, scenarios, settings, lessons, rules, themes, runs. Without a query, the first five kinds."""
+    """Finds keys, pages, mounts, scenarios, settings, lessons, rules, themes, terms, runs. At first, the first six."""
 
     saved_runs_task: asyncio.Task[tuple[Summary, ...]] | None = None
 
@@ -59,17 +59,19 @@ class EntryProvider(Provider):
 
     async def discover(self) -> Hits:
         others = () if self._fstui.run_in_progress else (*self._scenarios(), *self._mounts(), *self._lessons())
-        for entry in (*self._keys(), *others):
+        for entry in (*self._keys(), *self._pages(), *others):
             yield DiscoveryHit(_line(entry), entry.run)
 
     async def search(self, query: str) -> Hits:
         words, runs = [re.escape(word) for word in query.split()], await self._runs()
         for entry in (
             *self._keys(),
+            *self._pages(),
             *self._mounts(),
             *self._scenarios(),
             *self._lessons(),
             *self._rules_and_themes(),
+            *self._terms(),
             *runs,
         ):
             # Each word must occur in the entry: letters scattered over a name or a sentence match almost anything.
@@ -101,6 +103,15 @@ class EntryProvider(Provider):
                 name = f"{command.label} ({key_name(command, self._fstui.keymap)})"
                 run = partial(self.app.run_action, command.action, default_namespace=self.screen)
                 yield PaletteEntry(name, command.help, run)
+
+    def _pages(self) -> Iterator[PaletteEntry]:
+        """Return what every screen can open, unless it is among the keys of this screen."""
+        own = {command.id for command in getattr(self.screen, "KEYS", ()) if command.label}
+        if GLOSSARY.id not in own:
+            name = f"glossary ({key_name(GLOSSARY, self._fstui.keymap)})"
+            yield PaletteEntry(name, GLOSSARY.help, self._fstui.action_glossary)
+        if RECORDING.id not in own and self._fstui.run_in_progress is None:
+            yield PaletteEntry("recording", RECORDING.help, self._fstui.action_recording)
 
     def _mounts(self) -> Iterator[PaletteEntry]:
         first = self.app.screen_stack[0]
@@ -154,6 +165,19 @@ class EntryProvider(Provider):
             yield PaletteEntry(f"theme {name}", description, partial(self._fstui.choose_theme, name))
         picture = self._fstui.save_picture
         yield PaletteEntry("picture of this screen", "Write an SVG file to the current directory.", picture)
+
+    def _terms(self) -> Iterator[PaletteEntry]:
+        from fstui.report import glossary  # noqa: PLC0415  the first frame does not need it
+
+        for name, term in glossary.entries().items():
+            names = ", ".join(dict.fromkeys((glossary.spelling(name), *term.also)))
+            first_sentence = re.split(r"(?<=[.:]) (?=[A-Z])", term.text.strip())[0]
+            yield PaletteEntry(f"term {names}", first_sentence, partial(self._open_term, name))
+
+    def _open_term(self, name: str) -> None:
+        from fstui.tui.screens.page_screen import term_screen  # noqa: PLC0415
+
+        self.app.push_screen(term_screen(name))
 
     def _explain(self, rule: str) -> None:
         from fstui.tui.screens.page_screen import explain_screen  # noqa: PLC0415

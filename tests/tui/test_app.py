@@ -245,6 +245,25 @@ async def test_without_a_query_the_palette_lists_where_to_go() -> None:
         assert {str(segment.style) for segment in below} == {"bright_black on default"}
 
 
+@pytest.mark.parametrize(
+    ("words", "entry", "title"),
+    [
+        ("gloss", "glossary (g)", "glossary"),
+        ("terms", "glossary (g)", "glossary"),
+        ("term dirty", "term write back, ", "write back"),
+        ("recorded", "recording", "recording"),
+    ],
+)
+async def test_palette_opens_glossary_terms_and_recording(words: str, entry: str, title: str) -> None:
+    app = PreparedApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        assert (await found(app, words))[0].startswith(entry)
+        await pilot.press("ctrl+p", *words)
+        await app.workers.wait_for_complete()
+        assert title in (await press(pilot, "enter"))[0]
+        assert not isinstance(app.screen, StorageScreen)
+
+
 async def test_the_footer_below_the_palette_shows_its_keys() -> None:
     app = PreparedApp()
     async with app.run_test(size=(80, 24)) as pilot:

@@ -247,5 +247,12 @@ def explain_screen(rule_name: str) -> PageScreen:
     return PageScreen("explain", cards, name, answer)
 
 
+def term_screen(name: str) -> PageScreen:
+    from fstui.report import glossary  # noqa: PLC0415
+
+    cards = [*_term_cards("", [name]), *_term_cards("related terms", glossary.entries()[name].see)]
+    return PageScreen("glossary", cards, glossary.spelling(name))
+
+
 def _term_cards(title: str, names: Sequence[str]) -> list[Card]:
     return [(title, partial(term_lines, names))] if names else []
