@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from fstui.measure.kinds.servers import Server
+from fstui.measure.kinds.servers import DURABLE_OPTIONS, Server, option_text
 from fstui.measure.kinds.sysbench import FileIO, SysbenchFigures
 from fstui.model.quantities import duration_ns, percent, ratio, short_size
 from fstui.model.run import Run
@@ -34,7 +34,9 @@ def _about_syncs(run: Run) -> Iterator[str]:
         )
     if any(database.server.dsync_files for database in steps):
         yield "Each write to a log that is opened with O_DSYNC is a sync. The table counts it as one."
-    if any(database.server.doublewrite_in_data_file for database in steps):
+    in_data_file = (database for database in steps if database.server.doublewrite_in_data_file)
+    files = {io.file for database in in_data_file for io in _file_io(database.figures) if io.writes or io.syncs}
+    if "doublewrite" in files:
         yield "MariaDB's doublewrite buffer is in ibdata1. The row doublewrite also counts other pages of that file."
 
 
@@ -91,7 +93,19 @@ def notes(run: Run) -> tuple[str, ...]:
         return ()
     servers = {database.server.title: database.server for database in databases if database.figures.server}
     about_run = (*_about_flushes(run, databases), *_about_processors(databases), *_about_syncs(run))
-    return (*_about_servers(servers), *about_run)
+    return (*_about_durability(databases), *_about_servers(servers), *about_run)
+
+
+def _about_durability(databases: Sequence[DatabaseStep]) -> Iterator[str]:
+    """Yield what the words high and low mean in the names of steps. They are values of the setting durability."""
+    for word in ("high", "low"):
+        named = (database for database in databases if word in database.step.name.split())
+        own = (database.settings for database in named if not database.server.existing)
+        pairs = (pair for settings in own for pair in settings.options.items())
+        options = {name: option_text(value) for name, value in pairs if name in DURABLE_OPTIONS}
+        if options:
+            meaning = ", ".join(f"{name} = {value}" for name, value in options.items())
+            yield f"“{word}” in the name of a step is the durability: {meaning}."
 
 
 def _about_servers(servers: dict[str, Server]) -> Iterator[str]:

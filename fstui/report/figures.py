@@ -18,6 +18,8 @@ from fstui.report.text import NONE
 
 BY_HAND = "by hand"
 """The duration of a power cut, which a person makes."""
+PER_TRANSACTION = "/trx"
+"""This stands after the flushes per transaction, in a column of flushes per sync."""
 
 
 def figures_text(step: Step | Snapshot) -> str:
@@ -43,8 +45,14 @@ def counter_cells(device: DeviceCounters, syncs: int, settings: Settings) -> tup
         NONE if device.writes is None else count(device.writes),
         NONE if device.written_bytes is None else size(device.written_bytes),
         "not counted" if device.flushes is None else count(device.flushes),
-        NONE if per_sync is None else ratio(per_sync),
+        per_sync_text(per_sync, settings),
     )
+
+
+def per_sync_text(flushes: float | None, settings: Settings) -> str:
+    """Return flushes per sync, or ``3.14/trx``: fstui does not see how often a database syncs in a transaction."""
+    unit = PER_TRANSACTION if settings.operation_name else ""
+    return NONE if flushes is None else f"{ratio(flushes)}{unit}"
 
 
 STEP_HEADER = ("STEP", "RATE/S", "P50", "P99", "MAX", "FLUSH/SYNC", "W-AMP")
@@ -53,7 +61,6 @@ STEP_HEADER = ("STEP", "RATE/S", "P50", "P99", "MAX", "FLUSH/SYNC", "W-AMP")
 def step_cells(step: Step, counts: Counts) -> tuple[str, ...]:
     has_rate = step.settings.uniform
     latency = step.latency_ns if has_rate else None
-    per_sync = counts.flushes_per_sync(step, step.settings)
     bytes_ratio = counts.bytes_ratio(step)
     return (
         step.name,
@@ -61,7 +68,7 @@ def step_cells(step: Step, counts: Counts) -> tuple[str, ...]:
         duration_ns(latency.p50) if latency else NONE,
         duration_ns(latency.p99) if latency and latency.p99 is not None else NONE,
         duration_ns(latency.max) if latency else NONE,
-        NONE if per_sync is None else ratio(per_sync),
+        per_sync_text(counts.flushes_per_sync(step, step.settings), step.settings),
         NONE if bytes_ratio is None else ratio(bytes_ratio),
     )
 
@@ -74,7 +81,8 @@ def step_line(step: Step, counts: Counts) -> str:
     if not step.settings.uniform:
         return f"{step.name}: {figures_text(step) or 'too short to tell'}{status}"
     _, per_s, p50, p99, maximum, per_sync, _ = step_cells(step, counts)
-    flushed = "" if per_sync == NONE else f" · {per_sync} flushes per sync"
+    unit = "transaction" if step.settings.operation_name else "sync"
+    flushed = "" if per_sync == NONE else f" · {per_sync.removesuffix(PER_TRANSACTION)} flushes per {unit}"
     return f"{step.name} {per_s}/s · p50 {p50}  p99 {p99}  max {maximum}{flushed}{status}"
 
 

@@ -111,7 +111,8 @@ class _Drawing:
             yield f"{size(counters.written_bytes)}{share}"
         if step.syncs:
             flushes = counters.flushes
-            share = f" ({ratio(flushes / step.syncs)} per sync)" if flushes is not None and shares else ""
+            unit = "transaction" if step.settings.operation_name else "sync"
+            share = f" ({ratio(flushes / step.syncs)} per {unit})" if flushes is not None and shares else ""
             yield "flushes not counted" if flushes is None else f"{count(flushes)} flushes{share}"
 
     def _expectation(self, node: Node, *, stopped: bool) -> str:

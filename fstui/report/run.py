@@ -118,6 +118,8 @@ def _steps(run: Run, counts: figures.Counts) -> Section:
     for reason, names in steps_by_failure.items():
         common = len(names) == len(run.steps) > 1
         notes.append(f"{'all steps' if common else ', '.join(map(command, names)) if names[1:] else names[0]}{reason}")
+    if any(step.settings.operation_name and counts.flushes_per_sync(step, step.settings) for step in run.steps):
+        notes.append(f"{figures.PER_TRANSACTION} in FLUSH/SYNC: flushes per transaction, which may sync several times")
     if shared := counts.shared_devices(run.steps):
         writers = "other processes or from a layer between filesystem and disk"
         reason = f"there were no syncs, or {join_words(shared)} also received writes from {writers}"

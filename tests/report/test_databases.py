@@ -13,6 +13,7 @@ from fstui.report import compare, database_details, databases
 from fstui.report import run as report
 from fstui.report.comparison import Comparison
 from fstui.report.database_details import notes
+from fstui.report.figures import Counts, step_line
 from fstui.report.formats import plain
 from fstui.report.sections import cell_text
 from tests.factories import steps as made
@@ -272,6 +273,32 @@ def test_each_written_file_has_a_row_above_the_kernels_count() -> None:
     assert rows["#1 binary log"] == ["1.00", "200 B", "1.00", "1.0 ms"]
     assert rows["#1 all syncs"][2] == "2.00" and rows["#1 device flushes"][2] == "3.00"
     assert "#1 doublewrite" not in rows
+
+
+@pytest.mark.parametrize("writes", [0, 9])
+def test_the_row_doublewrite_is_explained_only_if_it_is_there(writes: int) -> None:
+    logs = (*LOGS[:2], FileIO(file="doublewrite", writes=writes, bytes=0, syncs=0))
+    run = run_with_waits(logs, kind="mariadb")
+    rows = [str(name) for name, *_ in database_details.table(run).rows]
+    assert any("The row doublewrite" in note for note in notes(run)) == ("#1 doublewrite" in rows) == bool(writes)
+
+
+def test_high_and_low_durability_are_explained() -> None:
+    assert [note for note in notes(OLTP) if "in the name of a step" in note] == [
+        "“high” in the name of a step is the durability: sync_binlog = 1, innodb_flush_log_at_trx_commit = 1.",
+        "“low” in the name of a step is the durability: sync_binlog = 0, innodb_flush_log_at_trx_commit = 2.",
+    ]
+
+
+def test_flushes_of_a_transaction_are_not_called_flushes_per_sync() -> None:
+    inserts = replace(database("oltp_insert", 100.0, 600, durable=True), syncs=200)
+    run = replace(one(STEPS[0], inserts), idle=quiet())
+    fdatasync, insert = (step_line(step, Counts(run)) for step in run.steps)
+    assert fdatasync.endswith("flushes per sync") and insert.endswith(" · 3.00 flushes per transaction")
+    text = run_as_text(run)
+    assert "3.00/trx" in text and "/trx in FLUSH/SYNC: flushes per transaction" in text
+    assert "/trx in" not in run_as_text(one(STEPS[0]))
+    assert csv_rows(run_as_text(run, "csv"))[-1]["flushes_per_sync"] == "3.0"
 
 
 def test_every_format_shows_the_files() -> None:

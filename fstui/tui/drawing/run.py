@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from fstui.model.judgement import TOO_SLOW
-from fstui.model.quantities import clock, count, duration_ns, percent, rate, ratio, seconds, size
+from fstui.model.quantities import clock, count, duration_ns, percent, rate, seconds, size
 from fstui.model.settings import Settings
 from fstui.model.steps import Latency, Snapshot, Step
 from fstui.model.storage import Node, Target
@@ -288,12 +288,11 @@ def numbers(
     step: Step | Snapshot, settings: Settings, counts: figures.Counts, columns: Sequence[Column]
 ) -> dict[str, str]:
     """Return the cells of a step that has a rate, by the titles of their columns."""
-    per_sync = counts.flushes_per_sync(step, settings)
     curve = next((column.width for column in columns if column.title == CURVE), 0)
     return {
         CURVE: charts.sparkline(step.timeline, curve) if curve else "",
         "RATE/S": rate(step.rate_per_s) if step.ops else NONE,
-        "FLUSH/SYNC": NONE if per_sync is None else ratio(per_sync),
+        "FLUSH/SYNC": figures.per_sync_text(counts.flushes_per_sync(step, settings), settings),
         **{title: percentile(step.latency_ns, field) for title, field in PERCENTILES.items()},
     }
 
