@@ -139,6 +139,13 @@ async def test_columns_of_a_short_recording_are_wider() -> None:
     assert any(re.search(r" 13:3\d .*▲ 13:43 .* 13:49$", line.rstrip()) for line in lines), "it ends at the last record"
 
 
+async def test_the_times_below_a_short_recording_have_seconds() -> None:
+    short = [one for one in calm() if one.at <= BEGIN + 60]
+    async with recorded(short) as pilot:
+        lines = await press(pilot, "home", *["right"] * 3)
+    assert any(re.search(r" 13:33:20 .*▲ 13:33:50 .* 13:34:20$", line.rstrip()) for line in lines)
+
+
 async def test_a_gap_is_named() -> None:
     pause = [one for one in calm() if not 13 < (one.at - calm()[0].at) < 700]
     async with recorded(pause) as pilot:

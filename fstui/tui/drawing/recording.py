@@ -33,6 +33,8 @@ from fstui.tui.styles import AREA, FAINT, HEAD, TIME, WARNING, shades
 ZOOMS = (10, 60, 600, 3600)
 """Seconds per cell."""
 _LABEL_WIDTH, _PEAK_WIDTH = 18, 17
+_MAX_SECONDS_S, _MIN_SECONDS_WIDTH = 300, 20
+"""The times below a shorter chart have seconds if they fit, because several of them may be in the same minute."""
 _MIN_CHART_ROWS, _MAX_CHART_ROWS = 2, 16
 """With fewer rows, a chart has no room for its highest value."""
 _WIDE_SCREEN, _LONG_NAME_WIDTH = 86, 24
@@ -124,7 +126,8 @@ def timeline(view: RecordingView, width: int, height: int, figures: Sequence[Cha
     for index, (chart, values) in enumerate(shown):
         chart_rows = min(rows + (index < extra), _MAX_CHART_ROWS)
         lines += _chart(chart, values, cursor, chart_rows, unusual=unusual, edges=edges)
-    pattern = "%H:%M" if view.cell_s >= ZOOMS[0] else "%H:%M:%S"
+    has_seconds = number * view.cell_s < _MAX_SECONDS_S and axis_width >= _MIN_SECONDS_WIDTH
+    pattern = "%H:%M:%S" if has_seconds else "%H:%M"
     start, time, end = (
         f"{datetime.fromtimestamp(when):{pattern}}"
         for when in (view.start, view.time, view.start + number * view.cell_s)
