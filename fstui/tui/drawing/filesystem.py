@@ -219,8 +219,8 @@ def _finding(finding: Finding, width: int) -> list[Text]:
     sentence[0].stylize(style or HEAD, 1, 3 + len(verdict))
     return [
         *sentence,
-        *labelled_lines([part.partition(": ")[::2] for part in finding.evidence], "because", width),
         *labelled_lines([(step, "") for step in finding.next], "next", width),
+        *labelled_lines([part.partition(": ")[::2] for part in finding.evidence], "because", width),
     ]
 
 
