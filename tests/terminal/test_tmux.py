@@ -197,6 +197,13 @@ def test_hanging_disk_is_displayed_and_the_app_can_be_left(terminal: Tmux, freez
     assert run.left_behind
 
 
+def test_the_tests_leave_no_socket_of_tmux() -> None:
+    with Tmux({}) as terminal:
+        socket = Path(terminal.ask("socket_path"))
+        assert socket.exists()
+    assert not socket.exists()
+
+
 def test_linux_console_gets_ascii(tmp_path: Path, state: Path) -> None:
     with Tmux({"FSTUI_ASCII": "1", "XDG_STATE_HOME": str(state), "XDG_CONFIG_HOME": str(tmp_path)}) as terminal:
         terminal.run(FSTUI)

@@ -6,8 +6,8 @@ import os
 import shlex
 import shutil
 import subprocess
+import tempfile
 import time
-import uuid
 from collections.abc import Callable, Mapping
 
 POLL_S = 0.05
@@ -18,7 +18,7 @@ class Tmux:
     """Send keys and wait for text. The end of the block ends the server, and SIGHUP ends the programs in the pane."""
 
     def __init__(self, environment: Mapping[str, str], columns: int = 80, rows: int = 24) -> None:
-        self._socket = f"fstui-{uuid.uuid4().hex[:8]}"
+        self._directory = tempfile.TemporaryDirectory(prefix="fstui-tmux-")  # tmux leaves its socket behind
         told = {"TERM": "screen-256color", "PS1": PROMPT, "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", **environment}
         shell = " ".join(["env", "-u", "TMUX", *(f"{key}={shlex.quote(value)}" for key, value in told.items()), "sh"])
         self._command("-f", "/dev/null", "new-session", "-d", "-x", str(columns), "-y", str(rows), shell)
@@ -72,7 +72,7 @@ class Tmux:
 
     def _command(self, *arguments: str) -> str:
         done = subprocess.run(
-            ["tmux", "-L", self._socket, *arguments],
+            ["tmux", "-S", f"{self._directory.name}/socket", *arguments],
             env={key: value for key, value in os.environ.items() if key != "TMUX"},
             check=True,
             capture_output=True,
@@ -84,4 +84,5 @@ class Tmux:
         return self
 
     def __exit__(self, kind: object, value: object, trace: object) -> None:
-        self._command("kill-server")
+        with self._directory:
+            self._command("kill-server")
