@@ -291,9 +291,11 @@ def _file_to_copy(pyz_option: Path | None) -> Path:
     built = Path("dist") / _PYZ
     pyz = pyz_option or (built if built.is_file() and not Path(_PYZ).is_file() else Path(_PYZ))
     if not pyz.is_file():
+        python = shlex.quote(sys.executable)
         raise Refused(
-            f"{pyz} does not exist. This file is copied to each host: build it in a checkout with 'python -m "
-            "tests.release', or name it with --pyz FILE. If every host has fstui, use --installed fstui"
+            f"{pyz} does not exist. This file is copied to each host. Name it with --pyz FILE or, if every host has "
+            f"fstui, use --installed fstui. To build it, in a checkout: {python} -m pip install '.[release]' && "
+            f"{python} -m tests.release"
         )
     return pyz
 

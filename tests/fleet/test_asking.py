@@ -5,6 +5,7 @@ import csv
 import io
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -134,6 +135,13 @@ def test_the_file_in_dist_is_found(fleet: Fleet, installed: str, tmp_path: Path)
     program(tmp_path / "dist/fstui.pyz", f'#!/bin/sh\nexec {installed} "$@"\n')
     done = fleet(*run("--nodes", "db1", "--place", str(tmp_path / "place")))
     assert done.returncode == 0, done.stderr
+
+
+def test_a_missing_file_is_refused_with_how_to_build_it(fleet: Fleet) -> None:
+    done = fleet(*run("--nodes", "db1"))
+    python, said = shlex.quote(sys.executable), " ".join(done.stderr.split())
+    assert done.returncode == 2
+    assert f"{python} -m pip install '.[release]' && {python} -m tests.release" in said
 
 
 @pytest.mark.root
