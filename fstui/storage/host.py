@@ -75,6 +75,8 @@ def _is_firecracker(tree: Tree) -> bool:
         return table[10:16] == b"FIRECK"  # the OEM id of the table header
     if tree.names(_DMI):
         return False
+    if "VMGENCTR:00" in tree.names("/sys/bus/acpi/devices"):  # QEMU and libkrun name this device differently
+        return True
     options = (tree.stripped("/proc/cmdline") or "").split()
     has_usual_options = {"reboot=k", "panic=1"} <= set(options)
     return has_usual_options and any(word == "pci=off" or word.startswith("virtio_mmio.device=") for word in options)

@@ -56,6 +56,8 @@ def test_bare_metal_cloud_instance_has_no_hypervisor(box: Box) -> None:
     ({"/sys/firmware/acpi/tables/DSDT": b"DSDT\x53\x0f\0\0\x02\x77FIRECKFCVMDSDT\0\0\0\0FCAT"}, "firecracker"),
     ({"/proc/cmdline": b"console=ttyS0 reboot=k panic=1 pci=off root=/dev/vda"}, "firecracker"),
     ({"/proc/cmdline": b"reboot=k panic=1 virtio_mmio.device=4K@0xd0000000:5"}, "firecracker"),
+    ({"/sys/bus/acpi/devices/VMGENCTR:00/hid": b"VMGENCTR"}, "firecracker"),
+    ({"/sys/bus/acpi/devices/QEMUVGID:00/hid": b"QEMUVGID"}, "unknown hypervisor"),
     ({"/sys/devices/system/clocksource/clocksource0/available_clocksource": b"kvm-clock tsc \n"}, "kvm"),
     ({"/sys/hypervisor/type": b"xen\n"}, "xen"),
     ({}, "unknown hypervisor"),
