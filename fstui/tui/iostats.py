@@ -87,10 +87,12 @@ class DeviceActivity:
         """The busy share of each device that counts it."""
         return {device: stats.busy for device, stats in self.stats.items() if stats.busy is not None}
 
-    def add(self, counters: Counters) -> None:
+    def add(self, counters: Counters, *, after_pause: bool = False) -> None:
+        """Add a reading. A pause before it is a gap in the charts, because its average would hide every peak."""
         if self._last_counters and (stats := stats_between(self._last_counters, counters)):
-            self.stats = stats
-            self.recent.add(max(stat.elapsed_s for stat in stats.values()), stats, len(stats))
+            self.stats = self.stats if after_pause else stats
+            elapsed_s = max(stat.elapsed_s for stat in stats.values())
+            self.recent.add(elapsed_s, {} if after_pause else stats, len(stats))
         self._last_counters = counters
 
 

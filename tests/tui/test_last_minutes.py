@@ -59,6 +59,17 @@ def test_a_long_sample_fills_the_time_it_covers() -> None:
     assert writes(recent, 4, 12) == [1.0, *[10.0] * 10, 1.0]
 
 
+def test_a_pause_is_a_gap_in_the_charts() -> None:
+    activity = activity_of(*(read(at, 100 * at) for at in range(9)))
+    activity.add(read(28, 800_000), after_pause=True)
+    assert activity.stats["sda"].per_s("writes") == 100
+    for at in range(29, 37):
+        activity.add(read(at, 800_000 + 100 * (at - 28)))
+    lines = [text.plain for text in charts(activity, 60, 8)]
+    assert any("peak 100" in text for text in lines)
+    assert re.search(r"0 ┤⣿+ +⣿+", "\n".join(lines))
+
+
 def test_old_samples_are_dropped() -> None:
     recent = recent_of(*(read(at, at) for at in range(7200)))
     assert recent.time_range_s(4, 2000) == (6600, 7196)

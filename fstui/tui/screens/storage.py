@@ -83,6 +83,8 @@ class StorageScreen(BaseScreen):
         self._next_survey_s = self._space_measured_s = float("-inf")
         self._cursor_was_moved = False
         """Whether the user has moved the cursor. Until then, it is on the initial row, even if that changes."""
+        self._was_away = False
+        """Whether another screen was in front since the last reading of the counters."""
 
     def compose(self) -> ComposeResult:
         yield self.lines("title", self._draw_title, classes="line")
@@ -105,6 +107,7 @@ class StorageScreen(BaseScreen):
         self.call_after_refresh(self.read_saved_runs)
 
     def on_screen_suspend(self) -> None:
+        self._was_away = True
         # Looking for processes must not disturb a measurement on another screen.
         self.workers.cancel_group(self, "activity")
 
@@ -167,7 +170,8 @@ class StorageScreen(BaseScreen):
         nodes |= {node.id: node for node in self.inventory.unused}
         if self.row and self.row.target:
             nodes |= {node.id: node for node in self.row.target.stack if node.counted}
-        self.activity.add(self.fstui.session.machine.counters(nodes.values()))
+        self.activity.add(self.fstui.session.machine.counters(nodes.values()), after_pause=self._was_away)
+        self._was_away = False
 
     def refresh_rows(self) -> None:
         key, stats = self.rows[self.selected].key if self.row else None, self.activity.stats
