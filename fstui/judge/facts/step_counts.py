@@ -82,10 +82,13 @@ class StepCounts:
             return counts
         is_complete = account is not None and account.counters_are_complete
         tolerated = SURPLUS_TOLERANCE * max(step.syncs, MIN_SYNCS)
-        others_flushed = not is_complete and self._other_flushes(step, counts) > tolerated
+        # complete counters may still include a few flushes of others if more than one flush per sync is expected
+        others = self._traced_other_flushes(step, counts) if is_complete else self._other_flushes(step, counts)
+        others_flushed = others > tolerated
         others_wrote = others_flushed or (account is not None and account.others_wrote)
         if others_wrote:
-            counts = counts._replace(flushes=self._traced_flushes(step, level))
+            own = account.trace.own.low if account and account.trace and account.trace_is_complete else None
+            counts = counts._replace(flushes=self._traced_flushes(step, level) if own is None else Range(own, own))
         other_bytes = self._case.other_writers.bytes_per_s(counts.devices) * step.elapsed_s
         has_surplus = counts.written_bytes is not None and counts.written_bytes.low > step.bytes
         if has_surplus and (others_wrote or other_bytes > max(SURPLUS_TOLERANCE * step.bytes, COMMIT_BYTES)):
@@ -108,13 +111,15 @@ class StepCounts:
             return Range(top.arrival.flushes, top.arrival.flushes)
         return None
 
-    def _other_flushes(self, step: Step | Snapshot, counts: LevelCounts) -> float:
-        """Estimate the flushes of other programs at these devices: the trace's number, or the idle rate if higher."""
+    def _traced_other_flushes(self, step: Step | Snapshot, counts: LevelCounts) -> int:
         traces = (step.trace if isinstance(step, Step) else None) or ()
         device_ids = {node.id for node in counts.devices}
-        traced = sum(trace.requested_by_others or 0 for trace in traces if trace.device in device_ids)
+        return sum(trace.requested_by_others or 0 for trace in traces if trace.device in device_ids)
+
+    def _other_flushes(self, step: Step | Snapshot, counts: LevelCounts) -> float:
+        """Estimate the flushes of other programs at these devices: the trace's number, or the idle rate if higher."""
         other_flushes_per_s = self._case.other_writers.flushes_per_s(counts.devices) or 0.0
-        return max(traced, other_flushes_per_s * step.elapsed_s)
+        return max(self._traced_other_flushes(step, counts), other_flushes_per_s * step.elapsed_s)
 
 
 def _lowest_flushes(counts: LevelCounts | None) -> float | None:

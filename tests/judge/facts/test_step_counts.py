@@ -32,6 +32,14 @@ def test_flushes_are_those_of_the_findings(where: Target | None, measured: Step,
     assert counts.flushes_at_most(measured) == flushes
 
 
+def test_flushes_that_the_trace_saw_from_others_are_not_fstuis() -> None:
+    """One or two flushes per sync are expected, so the counters show no surplus."""
+    trace = traced(us=2000, others=240)
+    measured = step(flushes=1.12, sync="fsync", changes={"trace": (trace,)})
+    counts = StepCounts(Case(evidence(None, measured)))
+    assert counts.flushes_per_sync(measured, measured.settings) == 1.0
+
+
 def test_without_a_stack_nothing_is_counted() -> None:
     counts = StepCounts(Case(Evidence()))
     assert counts.flushes_at_most(step()) is None and counts.shared_devices([step()]) == ()
