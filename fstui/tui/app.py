@@ -397,10 +397,13 @@ def print_result(app: FstuiApp) -> None:
     if app.result is None:
         return
     from fstui.report import formats  # noqa: PLC0415
+    from fstui.report.text import WIDTH, wrap  # noqa: PLC0415
 
     run, saved_to = app.result
     if saved_to and not run.left_behind:
-        text = str(formats.render("brief", run)) + escape_controls(f"saved {saved_to}") + "\n"
+        brief = str(formats.render("brief", run)).splitlines()
+        lines = [part for text_line in brief for part in wrap(text_line, WIDTH)]
+        text = "\n".join([*lines, escape_controls(f"saved {saved_to}"), ""])
     else:
         text = str(formats.render(formats.PLAIN, run, saved_to))
     print(to_ascii(text) if app.ascii_only else text, end="")

@@ -96,6 +96,7 @@ def test_a_saved_result_is_printed_briefly_with_its_path(capsys: pytest.CaptureF
     printed = capsys.readouterr().out.splitlines()
     assert printed[0].startswith("! SUSPICIOUS") and printed[-1] == "saved /home/me/runs/k3f9a1.json"
     assert any(line.startswith("next ") for line in printed) and "fstui show k3f9a1" in printed[-2]
+    assert max(map(len, printed)) <= 80
     assert not any("LAYER" in line or "FINDING" in line for line in printed)
     app.result = (replace(screens.RUN, left_behind=("/srv/data/.fstui-k3f9a1",)), app.result[1])
     print_result(app)
