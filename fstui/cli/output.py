@@ -17,7 +17,7 @@ _COLOURS = {
     "lost": _BAD, "not-durable": _BAD, "stalls": _BAD, "suspicious": _WARNING, "slow": _WARNING,
     "consistent": _GOOD, "kept": _GOOD, "normal": _GOOD,
 }  # fmt: skip
-_VERDICT = rf"(?i)[✗!✓▲] +({'|'.join(_COLOURS)})\b"
+_VERDICT = rf"(?i)[✗!✓▲] +({'|'.join(_COLOURS)})\b".replace("-", "[- ]")
 _SIGNS = {"✗": _BAD, "!": _WARNING, "✓": _GOOD}
 _ROW = r"(?m)^([✗!✓])(?=  \S)"
 """The sign of a verdict at the beginning of a row."""
@@ -132,7 +132,7 @@ def uses_colours(environ: Mapping[str, str] = os.environ) -> bool:
 
 def colour_verdicts(text: str) -> str:
     """Add colours to the verdicts in a text without control characters (ECMA-48, 8.3.117)."""
-    text = re.sub(_VERDICT, lambda match: _colour(_COLOURS[match[1].lower()], match[0]), text)
+    text = re.sub(_VERDICT, lambda match: _colour(_COLOURS[match[1].lower().replace(" ", "-")], match[0]), text)
     return re.sub(_ROW, lambda match: _colour(_SIGNS[match[1]], match[1]), text)
 
 

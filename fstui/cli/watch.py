@@ -123,5 +123,5 @@ def _narrate(event: WatchEvent, devices: Collection[str] | None) -> None:
             say(f"not traced by the kernel: {untraced}")
         case WatchedSecond(second=second) if is_terminal(sys.stderr):
             say(report.line(second if devices is None else second.only_of(devices)))
-        case AtRiskSecond(second=state) if is_terminal(sys.stderr):
-            say(summary_line(state))
+        case AtRiskSecond(second=state, unsafe=unsafe) if is_terminal(sys.stderr):
+            say(summary_line(state, unsafe))

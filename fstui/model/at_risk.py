@@ -4,6 +4,7 @@ import msgspec
 
 from fstui.model.base import Amount, Base, Count
 from fstui.model.host import Host
+from fstui.model.judgement import Verdict
 from fstui.model.quantities import count
 from fstui.model.watch import WatchEvent
 
@@ -128,6 +129,14 @@ class AtRisk(Base, frozen=True, kw_only=True):
     names_recorded: bool = False
 
 
+class UnsafeMount(Base, frozen=True, kw_only=True):
+    """A filesystem whose configuration can lose even synced data. Its synced data is not counted."""
+
+    mount_point: str
+    verdict: Verdict
+    sentence: str
+
+
 class AtRiskReport(Base, frozen=True, kw_only=True):
     schema: str = SCHEMA
     started_at: str
@@ -142,6 +151,7 @@ class AtRiskReport(Base, frozen=True, kw_only=True):
     sentences: tuple[str, ...]
     limits: tuple[str, ...]
     """What fstui could not see."""
+    unsafe: tuple[UnsafeMount, ...] = ()
 
 
 class AtRiskStarted(WatchEvent, frozen=True, kw_only=True, tag=True):
@@ -153,6 +163,7 @@ class AtRiskSecond(WatchEvent, frozen=True, kw_only=True, tag=True):
     second: AtRisk
     sentences: tuple[str, ...] = ()
     limits: tuple[str, ...] = ()
+    unsafe: tuple[UnsafeMount, ...] = ()
 
 
 class AtRiskFinished(WatchEvent, frozen=True, kw_only=True, tag=True):

@@ -1,11 +1,12 @@
 """The report of ``fstui watch --at-risk``: files, new directory entries, disks, and a sentence for each program."""
 
+from collections.abc import Sequence
 from pathlib import PurePath
 
-from fstui.model.at_risk import AtRisk, AtRiskReport, BytesAtRisk, FileAtRisk, NamesAtRisk, ProgramAtRisk
+from fstui.model.at_risk import AtRisk, AtRiskReport, BytesAtRisk, FileAtRisk, NamesAtRisk, ProgramAtRisk, UnsafeMount
 from fstui.model.quantities import count, counted, seconds, size
 from fstui.report.sections import Cell, Report, Section, number_cell, records, right_cell
-from fstui.report.text import NONE
+from fstui.report.text import GLYPHS, NONE, verdict_label
 from fstui.report.watch import MAX_ROWS, aligned_cells, more_rows, watched_programs
 
 FILE_HEADER = ("PROGRAM", "≤ UNWRITTEN", "≤ IN CACHE", "OLDEST", "PEAK", "MAX AGE", "SYNCS", "FILE")
@@ -20,12 +21,15 @@ def at_risk_report(report: AtRiskReport) -> Report:
     """Return the tables and then the sentences, because a terminal shows the end of a long output."""
     at_risk = report.last
     files = tuple(aligned_cells(file_cells(row), last_is_text=True) for row in at_risk.files[:MAX_ROWS])
+    unsafe = tuple(Section(warning(each), lines=(each.sentence,), style=each.verdict) for each in report.unsafe)
+    no_program = () if unsafe else ("No program was seen with bytes at risk.",)
     sections = (
+        *unsafe,
         Section("", FILE_HEADER, files, more_rows(len(at_risk.files))),
         Section("", NAME_HEADER, tuple(map(_name_cells, at_risk.names[:MAX_ROWS])), more_rows(len(at_risk.names))),
         Section("", lines=caches(at_risk)),
         Section("", lines=report.limits),
-        Section("", lines=report.sentences[:MAX_ROWS] or ("No program was seen with bytes at risk.",)),
+        Section("", lines=report.sentences[:MAX_ROWS] or no_program),
     )
     rows = (
         (", ".join(row.programs), row.file_label, row.device, row.dirty_bytes, row.cached_bytes, row.oldest_s,
@@ -87,8 +91,17 @@ def caches(at_risk: AtRisk) -> tuple[str, ...]:
     )
 
 
-def total(at_risk: AtRisk) -> str:
-    """Return the totals of the listed files and names. There may be others that the trace did not record."""
+def warning(mount: UnsafeMount) -> str:
+    is_at_risk = "may be at risk" if mount.verdict == "suspicious" else "is at risk"
+    label = f"{GLYPHS[mount.verdict]} {verdict_label(mount.verdict)}"
+    return f"{label}: even synced data on {mount.mount_point} {is_at_risk}."
+
+
+def total(at_risk: AtRisk, *, counts_all: bool = True) -> str:
+    """Return the totals of the listed files and names. There may be others that the trace did not record.
+
+    ``counts_all``: False if the filesystem can lose synced data, which is not counted.
+    """
     exposed = [file for file in at_risk.files if file.bytes]
     parts = []
     if exposed:
@@ -99,13 +112,17 @@ def total(at_risk: AtRisk) -> str:
         parts.append(f"{counted(sum(row.count for row in at_risk.names), 'new, renamed or linked name')}")
     if at_risk.unsupported:
         return f"At risk: {parts[-1]}." if at_risk.names else ""
+    if not counts_all:
+        return f"Not synced: {'; '.join(parts)}." if parts else ""
     return f"At risk: {'; '.join(parts)}." if parts else "None of the counted files and names is at risk."
 
 
-def summary_line(at_risk: AtRisk) -> str:
+def summary_line(at_risk: AtRisk, unsafe: Sequence[UnsafeMount] = ()) -> str:
+    warnings = "".join(f" · {warning(mount)}" for mount in unsafe)
     exposed = [program for program in at_risk.programs if program.bytes]
     if not exposed:
-        return "nothing at risk"
+        return f"nothing {'unsynced' if unsafe else 'at risk'}{warnings}"
     first = exposed[0]
     others = f" · {counted(len(exposed) - 1, 'other program')}" if len(exposed) > 1 else ""
-    return f"{first.program_label} {size(first.bytes)} in {counted(first.files, 'file')}, oldest {age(first)}{others}"
+    amount = f"{size(first.bytes)} in {counted(first.files, 'file')}"
+    return f"{first.program_label} {amount}, oldest {age(first)}{others}{warnings}"

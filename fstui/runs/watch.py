@@ -14,7 +14,7 @@ import msgspec
 
 from fstui import __version__
 from fstui.judge import judge
-from fstui.model.at_risk import AtRisk, AtRiskFinished, AtRiskReport, AtRiskSecond, AtRiskStarted
+from fstui.model.at_risk import AtRisk, AtRiskFinished, AtRiskReport, AtRiskSecond, AtRiskStarted, UnsafeMount
 from fstui.model.counters import difference
 from fstui.model.errors import local_time
 from fstui.model.host import Inventory
@@ -177,14 +177,17 @@ class RiskWatch(WatchInProgress):
         end_task = self._end_later(child, seconds)
         try:
             yield AtRiskStarted(host=inventory.host, untraced=child.untraced)
-            defects = tuple(self._defects(inventory))
-            at_risk = AtRisk()
+            mounts = tuple(self._unsafe_mounts(inventory))
+            at_risk, unsafe = AtRisk(), tuple[UnsafeMount, ...]()
             risk_texts = limit_texts = tuple[str, ...]()
             async for at_risk in child.reports():
                 disks = {disk.device for disk in at_risk.devices}
-                lossy = (text for target, text in defects if self._target or disks.intersection(target.stack[0].below))
-                risk_texts, limit_texts = sentences(at_risk), (*lossy, *limits(at_risk, child.untraced))
-                yield AtRiskSecond(second=at_risk, sentences=risk_texts, limits=limit_texts)
+                unsafe = tuple(
+                    mount for target, mount in mounts if self._target or disks.intersection(target.stack[0].below)
+                )
+                risk_texts = sentences(at_risk, counts_all=not unsafe)
+                limit_texts = tuple(limits(at_risk, child.untraced))
+                yield AtRiskSecond(second=at_risk, sentences=risk_texts, limits=limit_texts, unsafe=unsafe)
             report = AtRiskReport(
                 started_at=self._started_at,
                 version=__version__,
@@ -195,18 +198,18 @@ class RiskWatch(WatchInProgress):
                 last=at_risk,
                 sentences=risk_texts,
                 limits=limit_texts,
+                unsafe=unsafe,
             )
             yield AtRiskFinished(report=report)
         finally:
             end_task.cancel()
             await child.stop()
 
-    def _defects(self, inventory: Inventory) -> Iterator[tuple[Target, str]]:
-        """Yield each filesystem whose configuration loses even synced data, with a sentence for the user."""
+    def _unsafe_mounts(self, inventory: Inventory) -> Iterator[tuple[Target, UnsafeMount]]:
         for target in self._targets(inventory):
             if not target.stack:
                 continue
             judgement = judge(Evidence(host=inventory.host, process=inventory.process, target=target))
             if judgement.verdict in NOT_TRUSTED:
-                reason = f"{judgement.verdict}. {judgement.sentence}"
-                yield target, f"On {target.mount_point}, even synced data is at risk: {reason}"
+                verdict, sentence = judgement.verdict, judgement.sentence
+                yield target, UnsafeMount(mount_point=target.mount_point, verdict=verdict, sentence=sentence)

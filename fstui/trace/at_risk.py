@@ -56,11 +56,14 @@ class AtRiskChild(WatchingChild):
         raise OSError(None, "the program that counts what is at risk has ended or prints nothing")
 
 
-def sentences(risk: AtRisk) -> tuple[str, ...]:
-    return tuple(_sentence(program, risk.elapsed_s) for program in risk.programs)
+def sentences(risk: AtRisk, *, counts_all: bool = True) -> tuple[str, ...]:
+    """``counts_all``: False if a filesystem can lose synced data, which is not counted."""
+    return tuple(
+        _sentence(program, risk.elapsed_s, "at risk" if counts_all else "unsynced") for program in risk.programs
+    )
 
 
-def _sentence(program: ProgramAtRisk, elapsed_s: float) -> str:
+def _sentence(program: ProgramAtRisk, elapsed_s: float, state: str) -> str:
     if program.bytes:
         shared = program.shared_files if program.files > 1 else 0
         note = f" ({'all' if shared == program.files else count(shared)} shared)" if shared else ""
@@ -69,11 +72,11 @@ def _sentence(program: ProgramAtRisk, elapsed_s: float) -> str:
         amount = f"up to {size(program.bytes)} not durable, in {files}{note}; {oldest}{_part_in_log(program)}"
     elif program.most_bytes:
         most, longest = size(program.most_bytes), seconds(program.longest_s)
-        amount = f"nothing at risk now; since the watch began, at most {most} at the same time, for at most {longest}"
+        amount = f"nothing {state} now; since the watch began, at most {most} at the same time, for at most {longest}"
     elif program.direct_files:
-        amount = "none of the counted files and names is at risk"
+        amount = f"none of the counted files and names is {state}"
     else:
-        amount = "no bytes at risk" if program.names else "nothing at risk"
+        amount = f"no bytes {state}" if program.names else f"nothing {state}"
     names = ""
     if program.names:
         kind = "new, renamed or linked name" if program.names == 1 else "new, renamed or linked names"

@@ -2,7 +2,15 @@
 
 from typing import Any
 
-from fstui.model.at_risk import AtRisk, AtRiskSecond, FileAtRisk, NamesAtRisk, ProgramAtRisk, WriteCacheAtRisk
+from fstui.model.at_risk import (
+    AtRisk,
+    AtRiskSecond,
+    FileAtRisk,
+    NamesAtRisk,
+    ProgramAtRisk,
+    UnsafeMount,
+    WriteCacheAtRisk,
+)
 from fstui.trace.at_risk import limits, sentences
 
 MIB = 1 << 20
@@ -55,3 +63,8 @@ STATE = AtRisk(
     names_recorded=True,
 )  # fmt: skip
 SECOND = AtRiskSecond(second=STATE, sentences=sentences(STATE), limits=tuple(limits(STATE, None)))
+UNSAFE = UnsafeMount(
+    mount_point="/srv/queue",
+    verdict="not-durable",
+    sentence="ext4 sends no flushes (barriers off) to sdb, whose write cache is on.",
+)

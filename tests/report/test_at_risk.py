@@ -7,7 +7,7 @@ from fstui.model.at_risk import AtRisk, AtRiskReport
 from fstui.model.host import Host
 from fstui.report.at_risk import at_risk_report, summary_line, total
 from fstui.trace.at_risk import limits, sentences
-from tests.factories.at_risk import SECOND, STATE, program
+from tests.factories.at_risk import SECOND, STATE, UNSAFE, program
 from tests.printing import as_text, csv_rows
 
 
@@ -55,6 +55,23 @@ def test_csv_contains_values() -> None:
 def test_each_second_is_one_line() -> None:
     assert summary_line(STATE) == "nats-server (812) 40.0 MiB in 2 files, oldest 1 m 58 s · 1 other program"
     assert summary_line(AtRisk()) == "nothing at risk"
+
+
+def test_a_filesystem_without_barriers_is_never_called_safe() -> None:
+    state = AtRisk(elapsed_s=9.0, programs=(program("bank", 5, syncs=180, sync_every_s=0.05),))
+    said = sentences(state, counts_all=False)
+    unsafe_report = replace(report(state), sentences=said, unsafe=(UNSAFE,))
+    words = " ".join(as_text(at_risk_report(unsafe_report)).split())
+    assert "watched for 9.0 s ✗ NOT DURABLE: even synced data on /srv/queue is at risk. ext4 sends no" in words
+    assert "bank (5): nothing unsynced; it syncs 20.0 times per second." in words
+    assert "nothing at risk" not in words
+    empty = replace(unsafe_report, last=AtRisk(), sentences=())
+    assert "No program was seen" not in as_text(at_risk_report(empty))
+    assert summary_line(AtRisk(), (UNSAFE,)) == (
+        "nothing unsynced · ✗ NOT DURABLE: even synced data on /srv/queue is at risk."
+    )
+    assert total(AtRisk(), counts_all=False) == ""
+    assert total(STATE, counts_all=False).startswith("Not synced: up to 48.0 MiB")
 
 
 def test_without_a_trace_the_limits_say_what_is_missing() -> None:

@@ -10,12 +10,13 @@ from fstui.model.host import Host
 from fstui.model.watch import WatchEvent, WatchStarted
 from fstui.runs.machine.simulated import SimulatedMachine
 from fstui.simulate.parameters import load
-from fstui.tui.drawing.at_risk import Moment, RiskView, last_minutes, moment_of, rows
+from fstui.tui.drawing.at_risk import Moment, RiskView, last_minutes, moment_of, rows, total
 from fstui.tui.iostats import RecentSamples
 from fstui.tui.screens.at_risk import AtRiskScreen
 from fstui.tui.screens.watch import WatchScreen
+from fstui.tui.styles import BAD
 from tests.factories import screens
-from tests.factories.at_risk import MIB, SECOND, file, program
+from tests.factories.at_risk import MIB, SECOND, UNSAFE, file, program
 from tests.tui.conftest import PreparedApp
 from tests.tui.screen import screen_lines
 from tests.tui.test_watch import watch_this
@@ -62,7 +63,7 @@ async def test_r_shows_the_risk_and_escape_returns_to_the_watch() -> None:
         text = " ".join(" ".join(screen_lines(app)).split())
         assert "postgres (700): at most 3.0 MiB of O_DIRECT writes" in text
         assert "[red]" in text, "names are data"
-        assert "bytes at risk peak 48 MiB" in text and "the oldest peak 118 s" in text
+        assert "bytes peak 48 MiB" in text and "the oldest peak 118 s" in text
         assert any("cp (950)" in line and "/backup " in line for line in screen_lines(app))
         await pilot.press("escape")
         await pilot.pause()
@@ -76,6 +77,16 @@ def test_files_of_a_program_in_one_directory_share_a_row() -> None:
     assert "≤ IN CACHE" not in head, "no file has any"
     assert lines[0].split() == ["mypy", "(2724)", "2.0", "s", "12", "KiB", "3", "/tmp"]
     assert len(lines) == 2 and lines[1].split()[-1] == "/srv/d"
+
+
+def test_unsafe_filesystem_warns_in_red_in_the_first_line() -> None:
+    view = RiskView(screens.DATA, AtRisk(), unsafe=(UNSAFE,))
+    first, *_ = lines = total(view, 80)
+    assert first.plain.strip().startswith("✗ NOT DURABLE: even synced data on /srv/queue is at risk.")
+    assert any(span.style == BAD and span.end > 50 for span in first.spans)
+    shown = " ".join(text.plain for text in (*lines, *rows(view, 80)))
+    assert "None of the counted" not in shown and "has bytes at risk" not in shown
+    assert "unsynced bytes; synced bytes are not counted" in shown
 
 
 def test_an_age_that_may_be_too_low_is_not_charted() -> None:

@@ -11,7 +11,7 @@ import msgspec
 from msgspec.structs import replace
 from rich.text import Text
 
-from fstui.model.at_risk import AtRisk, FileAtRisk
+from fstui.model.at_risk import AtRisk, FileAtRisk, UnsafeMount
 from fstui.model.quantities import clock, count, counted, seconds, short_size, size
 from fstui.model.storage import Target
 from fstui.report import at_risk
@@ -31,7 +31,7 @@ from fstui.tui.drawing.cells import (
 )
 from fstui.tui.drawing.charts import Figure
 from fstui.tui.iostats import RecentSamples, maximum
-from fstui.tui.styles import FAINT, TIME
+from fstui.tui.styles import FAINT, TIME, verdict_style
 
 _BAR, _BAR_CELLS, _MIB = " ", 8, 1 << 20
 _CELL_S = 15
@@ -53,6 +53,7 @@ class RiskView(msgspec.Struct, frozen=True):
     target: Target
     state: AtRisk | None = None
     caveats: tuple[str, ...] = ()
+    unsafe: tuple[UnsafeMount, ...] = ()
     used_columns: dict[str, int] = msgspec.field(default_factory=dict)
 
 
@@ -71,7 +72,7 @@ def _size(mib: float) -> str:
     return text if text.endswith("B") else f"{text}iB"
 
 
-BYTES = Figure("bytes at risk", lambda moment: moment.bytes / _MIB, _size, 1)
+BYTES = Figure("bytes", lambda moment: moment.bytes / _MIB, _size, 1)
 OLDEST = Figure("the oldest", lambda moment: moment.oldest_s, lambda value: f"{value:.0f} s", 10, colour=TIME)
 NAMES = Figure("new names", lambda moment: moment.names or None, count, 10)  # without any, there is no chart
 _FIGURES = ((BYTES, OLDEST, NAMES), (BYTES, OLDEST), (BYTES, OLDEST, NAMES))
@@ -94,9 +95,12 @@ def _most(moments: Sequence[Moment]) -> Moment:
     return Moment(max(bytes_), maximum(ages_s), maximum(names))
 
 
-def last_minutes(recent: RecentSamples[Moment], now: Moment | None, width: int, height: int) -> Sequence[Text]:
+def last_minutes(
+    recent: RecentSamples[Moment], now: Moment | None, width: int, height: int, *, counts_all: bool = True
+) -> Sequence[Text]:
     """Draw the charts, whose last column is the last second."""
-    return charts.last_minutes("at risk", _FIGURES, recent, _most, width=width, height=height, cell_s=_CELL_S, now=now)
+    name = "at risk" if counts_all else "not synced"
+    return charts.last_minutes(name, _FIGURES, recent, _most, width=width, height=height, cell_s=_CELL_S, now=now)
 
 
 def title(view: RiskView, width: int) -> Text:
@@ -105,8 +109,12 @@ def title(view: RiskView, width: int) -> Text:
 
 
 def total(view: RiskView, width: int) -> list[Text]:
-    sentence = at_risk.total(view.state) if view.state else "Looking at the open files …"
-    return headline(sentence, width, ", ")
+    lines = []
+    for mount in view.unsafe:
+        text = f"{at_risk.warning(mount)} {mount.sentence}"
+        lines += headline(text, width, ". ", verdict_style(mount.verdict)[1])
+    counts = at_risk.total(view.state, counts_all=not lines) if view.state else "Looking at the open files …"
+    return lines + headline(counts, width, ", ") if counts or not lines else lines
 
 
 def rows(view: RiskView, width: int) -> list[Text]:
@@ -128,7 +136,8 @@ def rows(view: RiskView, width: int) -> list[Text]:
     drawn = table(used_columns((program, *ROWS[1:]), cells, view.used_columns), cells, width)
     colour_meters(drawn)
     if view.state and not cells:
-        drawn.append(line(("   no file on this filesystem has bytes at risk", FAINT)))
+        state_of_files = "unsynced bytes; synced bytes are not counted" if view.unsafe else "bytes at risk"
+        drawn.append(line((f"   no file on this filesystem has {state_of_files}", FAINT)))
     if unknown := sum(row.count for row in state.names if not row.directory):
         drawn.append(line((f"   {counted(unknown, 'new name')} in directories whose paths are not known", FAINT)))
     notes = [f"{program.program_label}: {words}" for program in state.programs if (words := at_risk.note(program))]

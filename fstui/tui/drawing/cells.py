@@ -248,12 +248,12 @@ def paragraph(text: str, width: int, lead: str = " " * _INSET, style: str = "") 
     return [line((part, style)) for part in _wrap(text, width - 1, " " * len(lead), lead)]
 
 
-def headline(sentence: str, width: int, end: str) -> list[Text]:
-    """Draw a conclusion, which is bold up to the first ``end``."""
+def headline(sentence: str, width: int, end: str, style: str = HEAD) -> list[Text]:
+    """Draw a conclusion. Its text up to the first ``end`` has the style."""
     lines = paragraph(sentence, min(width, _MAX_HEADLINE_WIDTH), " ")
     bold_length = sentence.index(end) + 2 if end in sentence else len(sentence) + len(lines)
     for text in lines:
-        text.stylize(HEAD, 0, max(bold_length, 0))
+        text.stylize(style, 0, max(bold_length, 0))
         bold_length -= len(text)
     return lines
 

@@ -62,7 +62,7 @@ class AtRiskScreen(LiveWatchScreen):
 
     def apply(self, event: WatchEvent) -> None:
         if isinstance(event, AtRiskSecond):
-            self.view = replace(self.view, state=event.second, caveats=event.limits)
+            self.view = replace(self.view, state=event.second, caveats=event.limits, unsafe=event.unsafe)
             self._recent.add(event.second.elapsed_s - self._recent.end_s, drawing.moment_of(event.second))
             self.redraw()
 
@@ -75,7 +75,8 @@ class AtRiskScreen(LiveWatchScreen):
 
     def _draw_minutes(self, width: int, height: int) -> Sequence[Text]:
         now = drawing.moment_of(self.view.state) if self.view.state else None
-        return drawing.last_minutes(self._recent, now, width, height)
+        counts_all = not self.view.unsafe
+        return drawing.last_minutes(self._recent, now, width, height, counts_all=counts_all)
 
     def _draw_about(self, width: int, height: int) -> list[Text]:
         sentences = (f"{sentence}." for sentence in self.HELP_TEXT.split(". ")[:_ABOUT_SENTENCES])
