@@ -5,6 +5,8 @@ import re
 from collections.abc import AsyncIterator
 from typing import Any
 
+import pytest
+
 from fstui.model.at_risk import AtRisk, AtRiskStarted
 from fstui.model.host import Host
 from fstui.model.watch import WatchEvent, WatchStarted
@@ -115,6 +117,15 @@ def test_the_last_column_of_a_chart_is_the_last_second() -> None:
     assert title.endswith("until now ──") and times.split()[4] == "now"
     assert re.search("│⣿{28}  ", above) and re.search("0 ┤⣿{29} ", lowest), "9 MiB before, 1 MiB now"
     assert not any("new names" in text.plain for text in last_minutes(recent, None, 200, 12)), "there are none"
+
+
+@pytest.mark.parametrize(("elapsed_s", "begin"), [(5, "≤ 5 s ago"), (22, "≤ 22 s ago"), (45, "≤ 45 s ago")])
+def test_the_time_axis_does_not_begin_before_the_data(elapsed_s: int, begin: str) -> None:
+    recent = RecentSamples[Moment]()
+    for _ in range(elapsed_s):
+        recent.add(1.0, Moment(9 * MIB, 9.0, 0))
+    *_, times = (text.plain for text in last_minutes(recent, Moment(MIB, 9.0, 0), 80, 12))
+    assert times.strip().startswith(begin)
 
 
 def test_the_log_of_a_program_is_named_below_the_table() -> None:

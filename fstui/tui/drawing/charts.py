@@ -174,9 +174,10 @@ def last_minutes(
     if 0 < len(counted) < layout.columns:  # fewer and wider charts
         figures = (counted,) * len(figures)
         return last_minutes(name, figures, recent, join, width=width, height=height, cell_s=cell_s, now=now)
-    return areas(
-        name, figures, tuple(series), last_s - first_s, cell_s, ends_now=now is not None, width=width, height=height
-    )
+    span_s, age_s = last_s - first_s, None
+    if now is not None:  # the last cell is not complete, so the chart begins at most one cell earlier than its span
+        age_s = min(span_s + cell_s, ceil(recent.end_s - first_s))
+    return areas(name, figures, tuple(series), span_s, cell_s, age_s=age_s, width=width, height=height)
 
 
 def device_minutes(
@@ -198,13 +199,14 @@ def areas(
     span_s: float,
     cell_s: int,
     *,
-    ends_now: bool,
+    age_s: float | None,
     width: int,
     height: int,
 ) -> tuple[Text, ...]:
     """Draw area charts of a series with two samples per cell; no lines if there is nothing to draw.
 
     ``cell_s``: seconds per cell. A cell is drawn when it is complete, so at most this long after ``span_s``.
+    ``age_s``: how long ago the series began at most, if it ends now.
     """
     layout = chart_layout(width, len(figures[-1]))
     counted = _counted(figures[layout.columns - 1], series)
@@ -213,11 +215,10 @@ def areas(
     # a last row that is less than half full is left out: the other charts become higher
     rows = max(min((height - 2) // 4, floor(len(counted) / layout.columns + 0.5)), 1)
     chart_height = (height - 2) // rows
-    oldest_s = span_s + cell_s
-    oldest_s = oldest_s if oldest_s < _MIN_MINUTES_S else ceil(oldest_s / 60) * 60
     remark, oldest, end = f"{_duration(span_s)}, ended at most {cell_s} s ago", f"-{_duration(span_s)}", "end"
-    if ends_now:
-        remark, oldest, end = "until now", f"≤ {_duration(oldest_s)} ago", "now"
+    if age_s is not None:
+        age_s = age_s if age_s < _MIN_MINUTES_S else ceil(age_s / 60) * 60
+        remark, oldest, end = "until now", f"≤ {_duration(age_s)} ago", "now"
     lines = [rule(width, name, remark)]
     for start in range(0, min(rows * layout.columns, len(counted)), layout.columns):
         shown = counted[start : start + layout.columns]
