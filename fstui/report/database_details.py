@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from fstui.measure.kinds.servers import DURABLE_OPTIONS, Server, option_text
+from fstui.measure.kinds.servers import Server
 from fstui.measure.kinds.sysbench import FileIO, SysbenchFigures
 from fstui.model.quantities import duration_ns, percent, ratio, short_size
 from fstui.model.run import Run
@@ -21,7 +21,8 @@ def table(run: Run) -> Section:
     steps = _steps_with_writes(run)
     counts = figures.Counts(run)
     rows = tuple(row for number, database in enumerate(steps, 1) for row in _rows(f"#{number}", database, counts))
-    legend = tuple(f"#{number} {database.step.name}" for number, database in enumerate(steps, 1))
+    words = ((database.step.name, *database.effective_options) for database in steps)
+    legend = tuple(f"#{number} {' · '.join(step_words)}" for number, step_words in enumerate(words, 1))
     return Section("Where the syncs of a transaction go", _HEADER, rows, legend, labelled=True)
 
 
@@ -93,19 +94,7 @@ def notes(run: Run) -> tuple[str, ...]:
         return ()
     servers = {database.server.title: database.server for database in databases if database.figures.server}
     about_run = (*_about_flushes(run, databases), *_about_processors(databases), *_about_syncs(run))
-    return (*_about_durability(databases), *_about_servers(servers), *about_run)
-
-
-def _about_durability(databases: Sequence[DatabaseStep]) -> Iterator[str]:
-    """Yield what the words high and low mean in the names of steps. They are values of the setting durability."""
-    for word in ("high", "low"):
-        named = (database for database in databases if word in database.step.name.split())
-        own = (database.settings for database in named if not database.server.existing)
-        pairs = (pair for settings in own for pair in settings.options.items())
-        options = {name: option_text(value) for name, value in pairs if name in DURABLE_OPTIONS}
-        if options:
-            meaning = ", ".join(f"{name} = {value}" for name, value in options.items())
-            yield f"“{word}” in the name of a step is the durability: {meaning}."
+    return (*_about_servers(servers), *about_run)
 
 
 def _about_servers(servers: dict[str, Server]) -> Iterator[str]:

@@ -265,9 +265,14 @@ def run_with_waits(waits: tuple[FileIO, ...], **server: Any) -> Run:
     return one(STEPS[0], with_figures(step, waits=waits))
 
 
+def test_the_name_of_a_step_stands_beside_its_options() -> None:
+    (high,) = database_details.table(run_with_waits(LOGS)).lines
+    assert high.startswith("#1 oltp_update_index high · ")
+    assert high.endswith(" · sync_binlog 1 · innodb_flush_log_at_trx_commit 1")
+
+
 def test_each_written_file_has_a_row_above_the_kernels_count() -> None:
     table = database_details.table(run_with_waits(LOGS))
-    assert table.lines == ("#1 oltp_update_index high",)
     rows = {str(name): cells for name, *cells in table.rows}
     assert rows["#1 redo log"] == ["1.03", "1.0 K", "1.00", "–"]
     assert rows["#1 binary log"] == ["1.00", "200 B", "1.00", "1.0 ms"]
@@ -281,13 +286,6 @@ def test_the_row_doublewrite_is_explained_only_if_it_is_there(writes: int) -> No
     run = run_with_waits(logs, kind="mariadb")
     rows = [str(name) for name, *_ in database_details.table(run).rows]
     assert any("The row doublewrite" in note for note in notes(run)) == ("#1 doublewrite" in rows) == bool(writes)
-
-
-def test_high_and_low_durability_are_explained() -> None:
-    assert [note for note in notes(OLTP) if "in the name of a step" in note] == [
-        "“high” in the name of a step is the durability: sync_binlog = 1, innodb_flush_log_at_trx_commit = 1.",
-        "“low” in the name of a step is the durability: sync_binlog = 0, innodb_flush_log_at_trx_commit = 2.",
-    ]
 
 
 def test_flushes_of_a_transaction_are_not_called_flushes_per_sync() -> None:
