@@ -342,6 +342,9 @@ class LessonScreen(BaseScreen):
         runs = drawing.runs(self.lesson.runs, self._progress, self._disks, width)
         measured = [line(), rule(width, "what was measured", "simulated"), *runs[:-1]]
         is_huge = self.has_class("-huge")
+        if self.stage == "question" and self.has_class("-narrow"):
+            room = self.size.height - OTHER_LINES - len(self._draw_text(width, 0))
+            return [*measured, *(reach if len(measured) + len(reach) <= room else [])]
         if self.stage != "explain":
             return [*measured, *reach, *([] if is_huge else disks)]
         if not is_huge:

@@ -47,7 +47,10 @@ class DrawnText(Widget):
     def redraw(self) -> None:
         """Refresh the changed cells, unless another screen covers this one: Textual would then repaint everything."""
         width, height = self.size
-        if not width or not height or not self.screen.is_active:
+        if not self.screen.is_active:
+            return
+        if not width or not height:
+            self.forget()  # at its next appearance, the widget may have the size that was drawn last
             return
         earlier = self._strips
         self._draw_now()
