@@ -17,13 +17,12 @@ from fstui.report.characters import escape_controls
 from fstui.report.stack import in_memory
 from fstui.report.text import moment
 from fstui.tui.commands import GLOSSARY, RECORDING, key_name
-from fstui.tui.screens.base_screen import grey_below
+from fstui.tui.screens.base_screen import BaseScreen, grey_below
 from fstui.tui.screens.storage import StorageScreen
 from fstui.tui.styles import THEMES
 
 if TYPE_CHECKING:
     from fstui.runs.history import Summary
-    from fstui.runs.lessons import Lesson
     from fstui.tui.app import FstuiApp
 
 SAVED_RUNS_TIMEOUT_S = 0.5
@@ -44,7 +43,7 @@ class PaletteEntry(NamedTuple):
 
 
 class EntryProvider(Provider):
-    """Finds keys, pages, mounts, scenarios, settings, lessons, rules, themes, terms, runs. At first, the first six."""
+    """Finds keys, mounts, scenarios, settings, lessons, rules, themes, terms, runs. At first, the first five."""
 
     saved_runs_task: asyncio.Task[tuple[Summary, ...]] | None = None
 
@@ -59,14 +58,13 @@ class EntryProvider(Provider):
 
     async def discover(self) -> Hits:
         others = () if self._fstui.run_in_progress else (*self._scenarios(), *self._mounts(), *self._lessons())
-        for entry in (*self._keys(), *self._pages(), *others):
+        for entry in (*self._keys(), *others):
             yield DiscoveryHit(_line(entry), entry.run)
 
     async def search(self, query: str) -> Hits:
         words, runs = [re.escape(word) for word in query.split()], await self._runs()
         for entry in (
             *self._keys(),
-            *self._pages(),
             *self._mounts(),
             *self._scenarios(),
             *self._lessons(),
@@ -103,14 +101,9 @@ class EntryProvider(Provider):
                 name = f"{command.label} ({key_name(command, self._fstui.keymap)})"
                 run = partial(self.app.run_action, command.action, default_namespace=self.screen)
                 yield PaletteEntry(name, command.help, run)
-
-    def _pages(self) -> Iterator[PaletteEntry]:
-        """Return what every screen can open, unless it is among the keys of this screen."""
-        own = {command.id for command in getattr(self.screen, "KEYS", ()) if command.label}
-        if GLOSSARY.id not in own:
-            name = f"glossary ({key_name(GLOSSARY, self._fstui.keymap)})"
-            yield PaletteEntry(name, GLOSSARY.help, self._fstui.action_glossary)
-        if RECORDING.id not in own and self._fstui.run_in_progress is None:
+        glossary = f"glossary ({key_name(GLOSSARY, self._fstui.keymap)})"
+        yield PaletteEntry(glossary, GLOSSARY.help, self._fstui.action_glossary)
+        if self._fstui.run_in_progress is None:
             yield PaletteEntry("recording", RECORDING.help, self._fstui.action_recording)
 
     def _mounts(self) -> Iterator[PaletteEntry]:
@@ -123,6 +116,7 @@ class EntryProvider(Provider):
     def _scenarios(self) -> Iterator[PaletteEntry]:
         from fstui.runs import scenarios  # noqa: PLC0415  the first frame does not need it
         from fstui.tui import offers  # noqa: PLC0415
+        from fstui.tui.screens.lessons import LessonsScreen  # noqa: PLC0415
         from fstui.tui.screens.plan import PlanScreen  # noqa: PLC0415
 
         screen = self.screen
@@ -138,7 +132,9 @@ class EntryProvider(Provider):
         elif isinstance(screen, StorageScreen):
             for name, scenario in scenarios.load_shipped():
                 yield PaletteEntry(f"scenario {name}", scenario.question, partial(screen.action_run_here, name))
-            yield PaletteEntry("lessons", "Learn what makes a write durable, on simulated disks.", self._open_lessons)
+            yield PaletteEntry(
+                "lessons", "Learn what makes a write durable, on simulated disks.", partial(self._push, LessonsScreen)
+            )
 
     def _lessons(self) -> Iterator[PaletteEntry]:
         """Return the lessons, but not during a run: their simulation would disturb it."""
@@ -148,19 +144,15 @@ class EntryProvider(Provider):
         if self._fstui.run_in_progress is None and not isinstance(self.screen, LessonScreen):
             for lesson in lessons():
                 terms = f"Learn about {', '.join(lesson.words)}." if lesson.words else lesson.predict.ask
-                run = partial(self._open_lesson, lesson)
+                run = partial(self._push, LessonScreen, lesson)
                 yield PaletteEntry(f"lesson {lesson.number}: {lesson.title}", terms, run)
-
-    def _open_lesson(self, lesson: Lesson) -> None:
-        from fstui.tui.screens.lessons import LessonScreen  # noqa: PLC0415
-
-        self.app.push_screen(LessonScreen(lesson))
 
     def _rules_and_themes(self) -> Iterator[PaletteEntry]:
         from fstui.runs.rules import questions  # noqa: PLC0415
+        from fstui.tui.screens.page_screen import explain_screen  # noqa: PLC0415
 
         for name, first_sentence in (rule for rules in questions().values() for rule in rules):
-            yield PaletteEntry(f"rule {name}", first_sentence, partial(self._explain, name))
+            yield PaletteEntry(f"rule {name}", first_sentence, partial(self._push, explain_screen, name))
         for name, description in THEMES.items():
             yield PaletteEntry(f"theme {name}", description, partial(self._fstui.choose_theme, name))
         picture = self._fstui.save_picture
@@ -168,26 +160,15 @@ class EntryProvider(Provider):
 
     def _terms(self) -> Iterator[PaletteEntry]:
         from fstui.report import glossary  # noqa: PLC0415  the first frame does not need it
+        from fstui.tui.screens.page_screen import term_screen  # noqa: PLC0415
 
         for name, term in glossary.entries().items():
             names = ", ".join(dict.fromkeys((glossary.spelling(name), *term.also)))
             first_sentence = re.split(r"(?<=[.:]) (?=[A-Z])", term.text.strip())[0]
-            yield PaletteEntry(f"term {names}", first_sentence, partial(self._open_term, name))
+            yield PaletteEntry(f"term {names}", first_sentence, partial(self._push, term_screen, name))
 
-    def _open_term(self, name: str) -> None:
-        from fstui.tui.screens.page_screen import term_screen  # noqa: PLC0415
-
-        self.app.push_screen(term_screen(name))
-
-    def _explain(self, rule: str) -> None:
-        from fstui.tui.screens.page_screen import explain_screen  # noqa: PLC0415
-
-        self.app.push_screen(explain_screen(rule))
-
-    def _open_lessons(self) -> None:
-        from fstui.tui.screens.lessons import LessonsScreen  # noqa: PLC0415
-
-        self.app.push_screen(LessonsScreen())
+    def _push(self, make: Callable[..., BaseScreen], *arguments: object) -> None:
+        self.app.push_screen(make(*arguments))
 
     async def _open(self, path: str) -> None:
         from fstui.runs import history  # noqa: PLC0415
