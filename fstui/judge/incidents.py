@@ -483,11 +483,12 @@ def _cgroup_name(cgroup: str) -> str:
 
 
 def _writes_text(facts: IncidentFacts) -> str:
-    """``completed writes as usual (2.0 ms)``"""
+    """``completed writes as usual (median 2.0 ms)``"""
     latency = duration_ns((facts.median_ms or 0.0) * 1e6)
     if facts.median_ms is None:
         return "completed no writes"
-    return f"completed writes in {latency}" if facts.typical_ms is None else f"completed writes as usual ({latency})"
+    is_known = facts.typical_ms is not None
+    return f"completed writes {'as usual ' if is_known else ''}(median {latency})"
 
 
 def pressure_share(seconds: Sequence[Second], index: int) -> float | None:

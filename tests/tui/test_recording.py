@@ -110,6 +110,19 @@ def test_waits_say_how_much_of_the_time_was_traced(traced_s: float, words: str) 
     assert words in title.plain
 
 
+@pytest.mark.parametrize(("waited_ms", "explained"), [(10_400, True), (9_900, False)])
+def test_a_sum_of_waits_above_the_window_is_explained(waited_ms: int, explained: bool) -> None:
+    shown = "\n".join(text.plain for text in waits(view_of_window(stalled(waited_ms=waited_ms, in_flight_ms=0)), 80))
+    assert ("WAITED counts a sync from its start, even before 13:33:20; threads add up" in shown) == explained
+
+
+@pytest.mark.parametrize("width", [50, 80])
+def test_programs_of_the_same_name_differ_in_their_pid(width: int) -> None:
+    rows = (stalled(program="python3", pid=pid) for pid in (12851, 12852))
+    shown = "\n".join(text.plain for text in waits(view_of_window(*rows), width))
+    assert "12851" in shown and "12852" in shown
+
+
 def test_an_unknown_wait_for_a_cpu_is_not_zero() -> None:
     worker = stalled(program="kworker", kernel=True)
     _, _, first, second = (text.plain.split() for text in waits(view_of_window(worker, replace(ETCD, cpu_ms=20)), 120))

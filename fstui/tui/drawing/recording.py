@@ -37,13 +37,13 @@ _MAX_SECONDS_S, _MIN_SECONDS_WIDTH = 300, 20
 """The times below a shorter chart have seconds if they fit, because several of them may be in the same minute."""
 _MIN_CHART_ROWS, _MAX_CHART_ROWS = 2, 16
 """With fewer rows, a chart has no room for its highest value."""
-_WIDE_SCREEN, _LONG_NAME_WIDTH = 86, 24
+_WIDE_SCREEN, _LONG_NAME_WIDTH, _MIN_WAITED_WIDTH = 76, 24, 60
 WAITS = (
-    Column("PROGRAM", 18, gap=0),
+    Column("PROGRAM", 18, gap=0, cut="middle"),
     Column("SYNCS", 6, right=True, gap=2),
     Column("P50", 7, right=True, gap=2, from_width=82),
     Column("MAX", 7, right=True, gap=2),
-    Column("WAITED", 7, right=True, gap=2, from_width=60),
+    Column("WAITED", 7, right=True, gap=2, from_width=_MIN_WAITED_WIDTH),
     Column("CPU WAIT ≤", 10, right=True, gap=2, from_width=110),
     Column("CGROUP", 20, gap=2, cut="left", from_width=130),
     Column("FILE", gap=2, cut="middle"),
@@ -205,8 +205,16 @@ def waits(view: RecordingView, width: int) -> list[Text]:
         program = WAITS[0] if width < _WIDE_SCREEN else replace(WAITS[0], width=_LONG_NAME_WIDTH)
         cells = list(map(_wait_cells, window.waits))
         rows = table(used_columns((program, *WAITS[1:]), cells, {}), cells, width)
+        if width >= _MIN_WAITED_WIDTH and any(_waited_ms(wait) > 1000 * window.elapsed_s for wait in window.waits):
+            begin = f"{datetime.fromtimestamp(window.at - window.elapsed_s):%H:%M:%S}"
+            note = f"WAITED counts a sync from its start, even before {begin}; threads add up"
+            rows = [*paragraph(note, width, style=FAINT), *rows]
         rows = rows if window.waits else [line(("   no program waited for a sync", FAINT))]
     return [top, *rows, *_busiest_processes(window)]
+
+
+def _waited_ms(wait: RecordedWait) -> int:
+    return wait.waited_ms + wait.in_flight_ms
 
 
 def _wait_cells(wait: RecordedWait) -> tuple[str, ...]:
@@ -217,7 +225,7 @@ def _wait_cells(wait: RecordedWait) -> tuple[str, ...]:
         count(wait.syncs),
         duration_ns(wait.p50_us * 1000) if wait.p50_us else NONE,
         duration_ns(wait.longest_so_far_ms * 1e6),
-        duration_ns((wait.waited_ms + wait.in_flight_ms) * 1e6),
+        duration_ns(_waited_ms(wait) * 1e6),
         duration_ns(wait.cpu_ms * 1e6) if wait.cpu_ms or is_one_process else NONE,
         wait.cgroup,
         wait.file_label,
