@@ -126,6 +126,7 @@ async def test_pictures_are_next_to_the_page_or_below_it() -> None:
         assert any("╭── where data should be" in line for line in predicting)
         assert any("same block, fdatasync  block 4 KiB" in line for line in predicting)
         assert sum("seek 8.5 ms" in line for line in predicting) == 2
+        assert any(line.count("╰") == 2 for line in predicting), "both boxes have the same height"
         wide = await press(pilot, "1", "enter")
         assert any(line.find("╭── where data should be") > 50 for line in wide)
         await pilot.resize_terminal(120, 40)

@@ -300,21 +300,23 @@ class LessonScreen(BaseScreen):
 
     def _draw_page(self, width: int, height: int) -> list[Text]:
         top = [rule(width)] if self.part("text").has_frame else []
-        return [*top, *self._draw_text(width, height)]
+        return self._padded([*top, *self._draw_text(width, height)], len(self._pictures(width)) - 1)
+
+    def _padded(self, drawn: list[Text], height: int) -> list[Text]:
+        """Make both boxes of a huge screen equally high."""
+        return [*drawn, *[line()] * (height - len(drawn) if self.has_class("-huge") else 0)]
 
     def _draw_text(self, width: int, height: int) -> list[Text]:
         lesson = self.lesson
         match self.stage:
             case "predict":
                 question = drawing.question(lesson.text, lesson.predict, self.prediction, width)
-                is_wide = self.part("text").has_frame
+                is_wide = self.has_class("-wide")
                 return [*question, *(drawing.planned_steps(lesson, self._planned_runs, width) if is_wide else [])]
             case "run":
                 return drawing.runs(lesson.runs, self._progress, self._disks, width)
             case "compare":
-                comparison = drawing.comparison(lesson.predict, self.prediction, self._claims, width)
-                is_huge = self.has_class("-huge")
-                return [*comparison, *(drawing.disks(lesson, self._planned_runs, width) if is_huge else [])]
+                return drawing.comparison(lesson.predict, self.prediction, self._claims, width)
             case "explain":
                 meanings = drawing.meanings(lesson, width) if self.has_class("-huge") else []
                 return [*drawing.prose(lesson.explain, width), *meanings]
@@ -330,24 +332,26 @@ class LessonScreen(BaseScreen):
 
     def _draw_pictures(self, width: int, height: int) -> list[Text]:
         drawn = self._pictures(width)
-        return drawn[1:] if self.part("pictures").has_frame else drawn  # a frame needs no blank line above
+        drawn = drawn[1:] if self.part("pictures").has_frame else drawn  # a frame needs no blank line above
+        return self._padded(drawn, 1 + len(self._draw_text(width, height)))
 
     def _pictures(self, width: int) -> list[Text]:
         """Draw where data is after a call: question marks before the end of the runs, then the answer and the rates."""
         is_hidden = self.stage in ("predict", "run")
         reach = drawing.location_lines(self.lesson, self._planned_runs, width, hidden=is_hidden)
         disks = drawing.disks(self.lesson, self._planned_runs, width)
+        if self.stage == "predict" and self.has_class("-huge"):
+            return [*reach, *drawing.planned_steps(self.lesson, self._planned_runs, width), *disks]
         if is_hidden:
             return [*reach, *([] if self.has_class("-narrow") else disks)]
         runs = drawing.runs(self.lesson.runs, self._progress, self._disks, width)
         measured = [line(), rule(width, "what was measured", "simulated"), *runs[:-1]]
-        is_huge = self.has_class("-huge")
         if self.stage == "question" and self.has_class("-narrow"):
             room = self.size.height - OTHER_LINES - len(self._draw_text(width, 0))
             return [*measured, *(reach if len(measured) + len(reach) <= room else [])]
         if self.stage != "explain":
-            return [*measured, *reach, *([] if is_huge else disks)]
-        if not is_huge:
+            return [*measured, *reach, *disks]
+        if not self.has_class("-huge"):
             return [*measured, *reach, *disks, *drawing.meanings(self.lesson, width)]
         drawn = [*reach, *measured, *disks]
         height = min(self.size.height - len(drawn) - OTHER_LINES, MAX_MAP_LINES)
