@@ -283,7 +283,8 @@ class LessonScreen(BaseScreen):
     def _show_last_verdict(self) -> None:
         pages, text = self.query_one("#pages"), self.query_one("#text")
         if self.stage == "run":
-            pages.scroll_to(y=text.virtual_region.bottom - pages.size.height, animate=False)
+            end = text.virtual_region.y + len(self._draw_text(text.size.width, 0))  # without blank lines below the runs
+            pages.scroll_to(y=end - pages.size.height, animate=False)
 
     async def save(self) -> None:
         right_answers = (self.prediction == self.lesson.predict.right) + (self.answer == self.lesson.question.right)
