@@ -28,7 +28,7 @@ COPIED_WIDTH = 80
 MIN_NAMES_WIDTH = 97
 """Width inside the frame on a screen of 100 columns. A narrower help omits the names of commands."""
 _GENERAL = {command.id for command in (HELP, BACK, PALETTE, *EVERYWHERE)}
-NEXT = "What to do next"
+NEXT, TERMS = "What to do next", "Terms"
 MIN_TWO_COLUMN_WIDTH = 150
 """The width of the narrowest screen that shows two cards side by side."""
 
@@ -57,7 +57,12 @@ class Cards(VerticalScroll):
 
 
 def split_cards(cards: Sequence[Card], width: int) -> tuple[list[Card], list[Card]]:
-    """Distribute cards over two columns of about the same height. A card may continue in the second column."""
+    """Distribute cards over two columns of about the same height. A card may continue in the second column.
+
+    The terms of an explanation have the second column to themselves, so that the text does not continue there.
+    """
+    if cards[-1][0] == TERMS:
+        return list(cards[:-1]), list(cards[-1:])
     columns: tuple[list[Card], list[Card]] = ([], [])
     lengths = [len(card_lines(card, width)) + 1 for card in cards]
     lines_left = sum(lengths) // 2  # of the first column
@@ -243,7 +248,7 @@ def explain_screen(rule_name: str) -> PageScreen:
     cards.sort(key=lambda card: card[0] != NEXT)
     answer = re.sub("[ \n]+", " ", answer.replace("`", ""))
     related = (other for term in terms for other in glossary.entries()[term].see)
-    cards += _term_cards("Terms", tuple(dict.fromkeys((*terms, *related))))
+    cards += _term_cards(TERMS, tuple(dict.fromkeys((*terms, *related))))
     return PageScreen("explain", cards, name, answer)
 
 
