@@ -59,7 +59,12 @@ async def _with_plan(name: str, scenario: Scenario) -> tuple[Scenario, Plan]:
 
 @click.group("references", invoke_without_command=True)
 @click.option(
-    "--medium", "media", multiple=True, type=click.Choice(MEDIA), metavar="M", help="List only this class of medium."
+    "--medium",
+    "media",
+    multiple=True,
+    type=click.Choice(MEDIA),
+    metavar="M",
+    help="List only references for this class of medium.",
 )
 @report_options()
 @click.pass_context

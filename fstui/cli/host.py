@@ -114,10 +114,10 @@ class OutputOptions(NamedTuple):
 @trust_option
 @simulate_option
 def check(directories: Sequence[str], format_: str, output: Path | None, fail_on: Sequence[str], **options: Any) -> int:
-    """Test every writable filesystem, or only those that contain a DIR: is it durable, and is it slow?
+    """Test whether every writable filesystem, or each one that contains a DIR, is durable and whether it is slow.
 
-    A filesystem takes about four seconds. fstui writes at most 7 MiB to it, in at most two seconds, then removes
-    everything. It saves every check as a run.
+    The check of a filesystem takes about four seconds. fstui writes at most 7 MiB to it, in at most two seconds, then
+    removes everything. It saves every check as a run.
 
     fstui lists, but does not test, filesystems that are virtual (such as /proc), read-only, or in memory. It also skips
     a filesystem that does not respond; the exit status is then 1. If a filesystem is mounted several times, it is

@@ -156,14 +156,15 @@ trust_option: Callable[[Any], Any] = click.option(
     "--trust-dir",
     is_flag=True,
     callback=_own_or_global_value,
-    help="As root, write even to a directory that another user owns or could rename.",
+    help="As root, write even to a directory that another user owns or could rename. By default, fstui refuses, "
+    "because that user could replace what root writes there.",
 )
 simulate_option: Callable[[Any], Any] = click.option(
     "--simulate",
     metavar="DISK",
     callback=_own_or_global_value,
-    help="Use a simulated disk: a name from 'fstui lessons --disks', or a file. Append ,KEY=VALUE to change a "
-    "parameter, for example hdd-7200,disk.platter.rpm=15000.",
+    help="Use a simulated disk: a name from 'fstui lessons --disks', or a TOML file that describes a disk. "
+    "Append ,KEY=VALUE to change a parameter, for example hdd-7200,disk.platter.rpm=15000.",
 )
 trace_option = click.option(
     "--trace",

@@ -52,7 +52,7 @@ def powercut() -> None:
     2. While the witness shows acknowledgements, pull HOST's power plug.
        A reset or a reboot is not enough: the drive keeps its power, and
        the best verdict is 'plausible'.
-    3. When HOST is up again:
+    3. When HOST is up again, on the witness:
          ssh HOST fstui powercut verify DIR < acks.log
 
     If commands can switch the power, 'fstui powercut campaign' repeats this test many times.

@@ -26,11 +26,12 @@ def record(size: str, seconds: float | None, anonymous: bool, unit: bool) -> Non
 
     Every second, fstui records what each device did, how long processes waited for CPU, I/O and memory, and how much
     written data is still in memory. As root, it also records every ten seconds which programs waited longest for a
-    sync, and for which files; and which processes read, wrote and discarded most. Without root, it does not record
-    which programs wait, and it records the I/O of your own processes only. It never records arguments of processes.
+    sync, and for which files. It also records which processes read, wrote and discarded most data. Without root, it
+    does not record which programs wait, and it records the I/O of your own processes only. It never records arguments
+    of processes.
 
-    The recording is a ring buffer in the state directory. A day takes 2 to 15 MiB. When the buffer is full, fstui
-    removes the oldest part. fstui installs nothing.
+    The recording is a ring buffer in ~/.local/state/fstui (with --unit: in /var/lib/fstui). A day takes 2 to 15 MiB.
+    When the buffer is full, fstui removes the oldest part. fstui installs nothing.
 
     \b
     Examples:
@@ -53,10 +54,13 @@ def record(size: str, seconds: float | None, anonymous: bool, unit: bool) -> Non
 @click.argument("when", nargs=-1, metavar="[TIME | START..END | last DURATION]")
 @report_options()
 def what_happened(when: tuple[str, ...], format_: str, output: Path | None) -> None:
-    """Show which program waited for which file at a past time, and why. Reads the recording of 'fstui record'.
+    """Show which program waited for which file at a past time, and why.
 
-    TIME is 03:12, 'yesterday 03:12' or 2026-11-25T03:12:00Z. It selects the five minutes before and after it. A time
-    without a zone is local. Without an argument, fstui lists the worst minutes of the whole recording.
+    fstui reads the recording that 'fstui record' made.
+
+    TIME is 03:12, 'yesterday 03:12' or 2026-11-25T03:12:00Z. fstui shows the five minutes before TIME and the five
+    minutes after it. A time without a zone is local. Without an argument, fstui lists the worst minutes of the whole
+    recording.
 
     \b
     Examples:

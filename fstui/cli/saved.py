@@ -25,7 +25,11 @@ _PRICE = re.compile(r"(\d+(?:\.\d+)?)/(h|d)")
 _HOURS = {"h": 1, "d": 24}
 
 _filter_option = click.option(
-    "--filter", "words", default="", metavar="WORDS", help="Include only runs that contain all WORDS."
+    "--filter",
+    "words",
+    default="",
+    metavar="WORDS",
+    help="Include only runs whose scenario, directory, host, verdict or note contain all WORDS.",
 )
 
 
@@ -91,7 +95,7 @@ def delete(runs: tuple[str, ...], yes: bool) -> None:
 @format_option(*formats.names())
 @output_option()
 def show(reference: str, again: bool, format_: str, output: Path | None) -> None:
-    """Print a saved run. RUN is its id, the beginning of its id, a file, or 'last'.
+    """Print a saved run. RUN is a run id, the beginning of one, a file, or 'last'.
 
     RUN may also be the directory of a power-cut campaign. fstui then prints the report of the campaign, even while the
     campaign runs.
@@ -172,10 +176,11 @@ def _judge_again(saved: SavedRun, format_: str, output: Path | None) -> None:
 )
 @report_options()
 def compare(references: tuple[str, ...], prices: tuple[str, ...], format_: str, output: Path | None) -> None:
-    """Compare the first RUN with the others: the ratio of the rates, and which runs are durable.
+    """Compare the first RUN with the others: the ratio of the rates, and the verdict of each run.
 
     If a run was made by 'fstui run --rounds', fstui compares all rounds, and the ratio has a confidence interval. With
-    --price, fstui also shows how many operations, and how many durable operations, one unit of money buys.
+    --price, fstui also shows how many operations one unit of money buys, and how many of them are durable according to
+    the verdict.
 
     \b
     Example:

@@ -3,28 +3,28 @@
 
 ## What it means
 A primary was stopped while it acknowledged commits. After its recovery, every acknowledged commit should be on the
-primary or on its replica. If the replica has commits that the primary lost, the two have diverged. The primary must
-then not simply rejoin.
+primary or on its replica. If the replica has commits that the primary lost, the two have diverged. Do not let the
+primary rejoin as it is.
 
 ## How it was measured
-`replica-cut` starts both servers, each on a filesystem of its own. The clients record which commits were acknowledged,
+`replica-cut` starts both servers, each on a loop device of its own. The clients record which commits were acknowledged,
 and fstui looks for each of them in the tables of both servers. To simulate a power cut, fstui kills the server
-(SIGKILL) and at once has the kernel shut down the server's filesystem. Everything not yet written is lost, as in a
+(SIGKILL), and immediately shuts down the filesystem on its loop device. Everything not yet written is lost, as in a
 power cut of a disk without a cache.
 
 ## What it proves, and what it does not
 - The settings are durable if `sync_binlog = 1` and `innodb_flush_log_at_trx_commit = 1`. The primary must then keep
   every acknowledged commit. If a commit is missing, a library or a layer above the filesystem drops the primary's
   syncs.
-- This does not test what the disk below DIR does with a flush. `fstui powercut` does.
-- `kill -9` alone loses nothing that was written, with any setting.
-- A replica that was not cut first applies everything that it received. After a cut of both servers, the replica starts
-  without replication. Commits that are only in its relay log then count as missing.
+- This does not test what the disk below the test directory does with a flush. `fstui powercut` does.
+- With any setting, `kill -9` alone loses nothing that was written.
+- If the replica was not cut, it first applies everything that it received. After a cut of both servers, the replica
+  starts without replication. Commits that are only in its relay log then count as missing.
 
 ## What to do next
-Set the primary to durable commits. Use semi-synchronous replication with AFTER_SYNC: a commit is then on two hosts
-before it is acknowledged. Set `sync_relay_log = 1`, so that the replica has also synced the commit. After the crash of
-a primary that is not durable, promote the replica.
+Configure durable commits on the primary. Use semi-synchronous replication with AFTER_SYNC: a commit is then on two
+hosts before it is acknowledged. Set `sync_relay_log = 1`, so that the replica has also synced the commit. After the
+crash of a primary that is not durable, promote the replica.
 """
 
 from collections.abc import Iterator, Sequence

@@ -22,7 +22,7 @@ def remote_filesystem(case: Case) -> Iterator[Conclusion]:
     * cannot-tell, medium confidence: in all other cases
 
     ## What it means
-    Another machine, or a user-space program on this host, handles the sync (NFS, CIFS, 9p, virtiofs, FUSE). This host
+    Another machine, or a user-space program on this host, handles the sync (NFS, SMB, 9p, virtiofs, FUSE). This host
     cannot see whether the data is stored when the sync returns.
 
     ## How it was measured

@@ -2,21 +2,21 @@
 
 ## What it means
 The device, its controller or its provider states that acknowledged data survives a power cut, and nothing contradicts
-that. Flush counts cannot confirm that: the kernel sends no flush, or a protected cache needs none.
+this claim. Flush counts cannot confirm it: the kernel sends no flush, or a protected cache needs none.
 
 ## How it was measured
 fstui counted the bytes that reached the devices. For each device that a sync waits for, one of these applies:
 
 - The drive reports that it has no volatile write cache (SCSI mode page 8, `hdparm -W`, NVMe's `vwc`), or its model has
   power-loss protection.
-- By its model or driver, the device belongs to a RAID controller or array.
+- The model or driver shows that it belongs to a RAID controller or array.
 - The provider or hypervisor documents what happens to a write, or the device is an instance store. The model and the
   DMI data name the same provider.
 - The device is a Ceph RBD.
 
 ## What it proves, and what it does not
 The storage is durable if the statement is true. No measurement here can confirm it, and anyone who runs a hypervisor
-can choose the disk's model and the DMI data. Confidence is therefore always low.
+can choose the disk's model and the DMI data. Confidence from this rule alone is low.
 
 ## What to do next
 Check what was stated: the battery, the capacitor, the provider's settings. For stronger evidence, run a power-cut test

@@ -170,8 +170,8 @@ def ignored_by_default(case: Case) -> Iterator[Conclusion]:
     - Lima and Docker Desktop on macOS write the data to the drive, but may leave it in the cache of the drive.
 
     ## How it was measured
-    fstui recognised the hypervisor by its name in DMI (`/sys/class/dmi/id`) or by the release of the kernel, and a
-    Longhorn disk by its model. The documentation says what they do with a flush.
+    fstui recognised the hypervisor by its name in DMI (`/sys/class/dmi/id`), or by the kernel release (`uname -r`),
+    and a Longhorn disk by its model. The documentation says what they do with a flush.
 
     ## What it proves, and what it does not
     Flushes that reach such a disk prove nothing. A guest cannot see whether the default was changed. The iSCSI server
@@ -183,8 +183,8 @@ def ignored_by_default(case: Case) -> Iterator[Conclusion]:
     - You declared a protected medium.
 
     ## What to do next
-    - VirtualBox: on the host, `VBoxManage getextradata VM enumerate` shows `IgnoreFlush`. Set it to 0 for the disk,
-      and run again.
+    - VirtualBox: on the host, `VBoxManage getextradata VM enumerate` shows `IgnoreFlush` if it was set. If it is
+      absent or 1, set it to 0 for the disk, and run again.
     - Longhorn: check that the disks of its nodes have power-loss protection, or no write cache.
     - macOS: look up the synchronization mode of the disk. Only the mode "full" flushes the drive's cache.
     """

@@ -37,14 +37,14 @@ def sync_error(case: Case) -> Iterator[Conclusion]:
     fstui saw which call failed, and with which error:
 
     - not-durable: fsync, fdatasync, msync or a write with O_DSYNC failed with EIO
-    - cannot-tell: fsync, fdatasync or msync failed with another error, but the disk was not full
-    - cannot-tell: the filesystem had been synced, and then a write, open or chdir failed with EIO, EUCLEAN, EROFS,
+    - cannot-tell: fsync, fdatasync or msync failed with an error other than EIO, ENOSPC and EDQUOT
+    - cannot-tell: after a successful sync, a write, open or chdir failed with EIO, EUCLEAN, EROFS,
       ESHUTDOWN or ENOTCONN
     - a note: the disk was full (ENOSPC, EDQUOT), or a write failed with another error
 
     ## What it proves, and what it does not
-    Assume that everything is lost that was not synced before the failure. The cause may be the disk or the path to it.
-    If a sync is refused, the flushes of other syncs do not show that its data is durable.
+    Assume that everything that was not synced before the failure is lost. The cause may be the disk or the path to it.
+    If a sync is refused, the data may not be durable, even if other syncs sent flushes.
 
     ## What to do next
     Copy the data off before anything else. Then look at `dmesg` and `smartctl -a DEVICE`.
@@ -163,8 +163,8 @@ def stood_still(case: Case) -> Iterator[Conclusion]:
     * a note: every operation returned
 
     ## What it means
-    One operation took most of its step, or had not returned when fstui stopped waiting. If an operation never returned,
-    the storage may be gone.
+    One operation took at least half of its step, or had not returned when fstui stopped waiting. If an operation never
+    returned, the storage may be gone.
 
     ## How it was measured
     Both of these are true for the longest operation. Time in which the operation waited for a CPU does not count.

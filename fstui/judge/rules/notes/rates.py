@@ -33,11 +33,11 @@ def sync_latency(case: Case) -> Iterator[Conclusion]:
     """*a note: it does not change the verdict*
 
     ## What it means
-    The step made a fixed number of synced writes per second, so its rate says nothing about the disk. What counts is
-    how long each write took: the median (p50), the slowest 1 % (p99, from 100 operations on) and the longest.
+    The step made a fixed number of synced writes per second, so its rate says nothing about the disk. Look at the
+    latency of the writes: the median (p50), the p99 (if there are at least 100 operations) and the longest.
 
     ## How it was measured
-    fstui made one write at a time, and timed it together with its sync by the monotonic clock.
+    fstui made one write at a time, and measured the time of the write and its sync with the monotonic clock.
 
     ## What it proves, and what it does not
     Other processes may have used the disk during this time. The latency says nothing about durability.

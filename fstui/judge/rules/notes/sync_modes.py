@@ -30,7 +30,7 @@ def mounted_sync(case: Case) -> Iterator[Conclusion]:
     disk supports FUA, the filesystem may send FUA writes instead, which the kernel does not count as flushes.
 
     ## What to do next
-    To measure each call by itself, remount with `async`, or measure in a directory without the attribute S.
+    To measure the sync calls alone, remount with `async`, or measure in a directory without the attribute S.
     """
     target = case.evidence.target
     if not (target and case.steps.has_sync_mount):
@@ -46,7 +46,7 @@ def mounted_sync(case: Case) -> Iterator[Conclusion]:
         sentence=f"{where} is {cause}, so the kernel syncs every write, even of programs that never call fsync. A "
         "program that also calls fsync syncs twice.",
         evidence=words.readings(filesystem, "sync_option", "sync_flag"),
-        next=(f"To measure each call by itself, first run: {words.command(f'{undo_command} {shlex.quote(where)}')}",),
+        next=(f"To measure the sync calls alone, first run: {words.command(f'{undo_command} {shlex.quote(where)}')}",),
     )
 
 

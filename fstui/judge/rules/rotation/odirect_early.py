@@ -19,8 +19,8 @@ def odirect_no_cache(case: Case) -> Iterator[Conclusion]:
     write them. A layer below the kernel, such as the drive, acknowledges them early.
 
     ## How it was measured
-    The rate is compared with the platter in the same way as for `odirect-before-platter`. The drive or the kernel
-    reports that the disk has no write cache, or you declared it.
+    The rate is compared with the platter in the same way as for the rule `odirect-before-platter`. The drive or the
+    kernel reports that the disk has no write cache, or you declared `--write-cache none`.
 
     ## What it proves, and what it does not
     Either the drive's cache is on, or the host of a virtual disk acknowledges the writes early. If you declared the

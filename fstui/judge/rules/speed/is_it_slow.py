@@ -3,14 +3,15 @@
 ## What it means
 fstui compared the rates of synced writes with references for this storage.
 
-- **stalls**: a synced or O_DIRECT write took at least 250 ms and ten times the median (p50), or never returned
-- **slow**: compared with one reference, at least half of the steps are slow
-- **normal**: not slow; compared with one reference, most steps are normal
-- **unknown**: in all other cases, for example if the syncs may not be durable
+- **stalls**: a synced or O_DIRECT write took at least 250 ms and at least ten times the median (p50), or never
+  returned
+- **slow**: at least half of the steps are below the limit of the same reference
+- **normal**: not slow, and most steps are normal, compared with the same reference
+- **unknown**: in all other cases, for example if the syncs may not reach the disk
 
 ## How it was measured
-Only steps with one writer are compared. A step is slow if its rate is below the limit of a reference, and otherwise
-normal. Each reference has its own limit:
+Only steps with one writer are compared. A step is slow if its rate is below the limit of a reference. Otherwise it is
+normal, except for some published rates. The limits are:
 
 - half of the slowest of your own references (`fstui references`)
 - half of the lower quartile of three or more earlier runs of this scenario
@@ -22,8 +23,8 @@ normal. Each reference has its own limit:
 If a sync needs extra flushes, copies or parity, the limits from published rates and revolutions are lower.
 
 ## What it proves, and what it does not
-Slow storage may be durable, and normal storage may not be. If fstui finds a cause, the answer names it: an I/O limit,
-other processes, a degraded stack, the network.
+Slow storage may be durable, and normal storage may not be. The answer names a known cause: an I/O limit, other
+processes, a degraded stack, the network.
 
 ## What to do next
 If the answer names a cause, remove it and run again. If not, look for used-up burst credits, SMR, thin provisioning,

@@ -31,7 +31,7 @@ def test_directory_with_chattr_makes_every_write_durable() -> None:
     assert judged.verdict == "consistent"
     found = finding(judged, "mounted-sync")
     assert (found.title, found.next) == (
-        "marked by chattr +S: every write is synced", ("To measure each call by itself, first run: 'chattr -S /srv'",)
+        "marked by chattr +S: every write is synced", ("To measure the sync calls alone, first run: 'chattr -S /srv'",)
     )  # fmt: skip
 
 
