@@ -280,7 +280,7 @@ def _written_targets(counts: WatchCounts, targets: Sequence[Target]) -> list[Tar
 
 def _durability(inventory: Inventory, targets: Sequence[Target]) -> str:
     """Judge only the configuration. A watch does no syncs whose flushes could be counted."""
-    advice = "A watch writes nothing: 'fstui check' tests the storage."
+    advice = "A watch writes no test data: 'fstui check' tests the storage."
     if not targets:
         return f"Is it durable? Not judged: no filesystem was seen to receive a write. {advice}"
     for target in targets:

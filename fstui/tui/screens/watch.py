@@ -140,9 +140,9 @@ class WatchScreen(LiveWatchScreen):
         "on average; CPU WAIT ≤ is the part that may have been a wait for a CPU. WAITING is the share of the time in "
         "which a program waits. FILE is relative to the mount point. Charts show averages and the longest sync of all "
         "programs together, and of the devices whose names are above them, until a few seconds ago. Below are all "
-        "devices of this filesystem with their own times. fstui writes nothing. Without root, the screen shows only "
-        "what /proc reports: the devices' counters and the processes that write. A narrow terminal leaves out some "
-        "columns."
+        "devices of this filesystem with their own times. fstui writes no test data. Without root, the screen shows "
+        "only what /proc reports: the devices' counters and the processes that write. A narrow terminal leaves out "
+        "some columns."
     )
 
     def __init__(self, target: Target) -> None:
