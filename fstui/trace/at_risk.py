@@ -95,8 +95,8 @@ def _part_in_log(program: ProgramAtRisk) -> str:
     """Return how many of the bytes are in the file that the program syncs most. If all are in it, return nothing."""
     if program.log is None or program.log_bytes == program.bytes:
         return ""
-    amount = size(program.log_bytes) if program.log_bytes else "nothing"
-    return f"; {amount} in …/{'/'.join(program.log.split('/')[-2:])}, the file that it syncs most often"
+    amount = size(program.log_bytes) if program.log_bytes else "none"
+    return f"; {amount} of this is in …/{'/'.join(program.log.split('/')[-2:])}, the file that it syncs most often"
 
 
 def _sync_rate(program: ProgramAtRisk, elapsed_s: float) -> str:

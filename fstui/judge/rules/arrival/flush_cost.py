@@ -2,23 +2,24 @@
 * a note: in a virtual machine, more unsynced data does not make a flush longer
 
 ## What it means
-The more unsynced data there is, the longer a real flush takes. In a virtual machine, the flush time may stay the same
-for two reasons: the host's disk has power-loss protection, or the host ignores flushes.
+On a disk without power-loss protection, a flush takes longer if there is more unsynced data. In a virtual machine, the
+flush time may stay the same for two reasons: the host's disk has power-loss protection, or the host ignores flushes.
 
 ## How it was measured
 fstui wrote growing amounts of data, up to 32 MiB, with O_DIRECT, and timed fdatasync after each amount. The flush
 time grows if all of these are true:
 
 - Before the flush, at least 95 % of the bytes had reached the lowest device.
-- For each of the two largest amounts, the flush took at least 1.5 times as long as for each other amount.
+- Each of the two largest amounts took at least 1.5 times as long to flush as any of the other amounts.
 - The extra data was flushed at 10 GB/s or less (more is the speed of memory).
-- The device's own flush time, if known, grew (field 17 of `stat`, or the trace).
+- The device's flush time as measured by the kernel, if known, also grew.
 
-The note appears only if all expected flushes arrived, a flush adds less than twice the time of an O_DIRECT write, and
+The note appears only if all expected flushes arrived, a flush takes less than twice as long as an O_DIRECT write, and
 no protection of the medium is known.
 
 ## What it proves, and what it does not
-If the flush time grows, a flush has an effect; only a power cut proves more. If not, either reason may be true.
+If the flush time grows, a flush has an effect; only a power cut proves more. If it does not grow, fstui cannot tell
+whether the host's disk is protected or the host ignores flushes.
 
 Confidence is low, with one exception. On real hardware, it is medium if one of these is true for each lowest device:
 
@@ -26,8 +27,8 @@ Confidence is low, with one exception. On real hardware, it is medium if one of 
 - It has power-loss protection, according to its model or your declaration.
 
 ## What to do next
-Ask the host's administrator whether the disk has power-loss protection. If it has, declare it (`--medium ssd-plp`). For
-stronger evidence, cut the host's power: `fstui powercut`.
+Ask the host's administrator whether the disk has power-loss protection. If so, declare it (`--medium ssd-plp`). For
+stronger evidence, use `fstui powercut`.
 """
 
 from collections.abc import Iterator, Sequence

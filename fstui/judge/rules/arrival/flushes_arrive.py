@@ -24,11 +24,11 @@ cannot-tell in these cases:
 - while fstui was idle, flushes arrived at over 5 % of the sync rate
 
 ## What to do next
-If other processes write, stop them or use another disk. For stronger evidence, run a power-cut test: `fstui powercut`.
+Stop other processes that write. For stronger evidence, use `fstui powercut`.
 
 ## Details
-- fstui accepts that the flushes of one sync, or of 0.2 % of the syncs, are missing; if a range starts above 1,
-  10 % of its minimum.
+- fstui accepts that the flushes of one sync, or of 0.2 % of the syncs, are missing. If the expected number is a range
+  that starts above 1, up to 10 % of its minimum may be missing.
 - A stripe or mirror sends each flush to all members, multipath to one path.
 - The trace also shows FUA writes, and flushes in layers without counters.
 """

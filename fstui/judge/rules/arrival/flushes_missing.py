@@ -8,9 +8,9 @@ The filesystem did not send them, or a layer above the driver dropped them, at l
 fstui counted the flushes of each step with at least 20 syncs per writer. `fstui explain flushes-arrive` shows how many
 flushes are expected per sync; several writers may share a flush. Flushes are missing in these cases:
 
-- The expected number is exact, or a range that starts at 1. At least two syncs, and more than
-  0.2 % of the syncs, lack their flushes.
-- The expected number is another range, and less than 90 % of its minimum arrived.
+- If the expected number is exact, or a range that starts at 1: at least two syncs, and more than 0.2 % of the syncs,
+  lack their flushes.
+- If it is another range: less than 90 % of its minimum arrived.
 
 In a step with one writer, fstui also checks intervals of 0.1 s or more. If fstui runs as root, the kernel's trace shows
 which process requested each flush. The flushes of other processes then do not hide a shortage, and the finding names
@@ -27,8 +27,8 @@ layer is the cause. Possible causes:
   power cuts lost all 477 records)
 
 ## What to do next
-If `grep Seccomp /proc/self/status` prints 2, a filter applies to fstui, often in a container: repeat the run outside
-it. If not, repeat it on another filesystem of the disk.
+If `grep Seccomp /proc/self/status` prints `Seccomp: 2`, a filter applies, often because fstui runs in a container:
+repeat the run outside the container. Otherwise, repeat the run on another filesystem of the same disk.
 """
 
 from collections.abc import Iterator

@@ -8,9 +8,9 @@ is libeatmydata or a similar one. The filter is a seccomp filter, as in containe
 ## How it was measured
 One of these signs is enough:
 
-- fsync or fdatasync of a pipe succeeds, although the kernel refuses both with EINVAL.
-- At least two syncs left the file's page dirty (`/proc/self/smaps`). Each time, fdatasync through `syscall(2)`, which
-  bypasses such a library, left the page clean.
+- fsync or fdatasync of a pipe succeeds, although the kernel itself would return EINVAL for both.
+- At least two syncs left the file's page dirty (`/proc/self/smaps`). After each of them, fstui wrote the page again and
+  called fdatasync through `syscall(2)`, which bypasses such a library. This call always left the page clean.
 - A file opened with O_DSYNC has lost the flag (`F_GETFL`).
 - Such a library is in `/proc/self/maps`, `LD_PRELOAD` or `/etc/ld.so.preload`.
 
@@ -22,8 +22,9 @@ Some or all syncs of this process are faked. The finding says nothing about othe
 fakes only a few syncs, `flushes-missing` and `bytes-missing` report it.
 
 ## What to do next
-Run fstui without the library. If `grep Seccomp /proc/self/status` prints 2, a filter applies, often in a container: run
-fstui outside it. Then check the database: `grep eatmydata /proc/PID/maps`, `grep Seccomp /proc/PID/status`.
+Run fstui without the library. If `grep Seccomp /proc/self/status` prints `Seccomp: 2`, a filter applies, often because
+fstui runs in a container: run fstui outside the container. Then check the database: `grep eatmydata /proc/PID/maps`,
+`grep Seccomp /proc/PID/status`.
 """
 
 from collections.abc import Iterator, Sequence

@@ -185,8 +185,8 @@ def link_exceeded(case: Case) -> Iterator[Conclusion]:
     still in a cache above the link.
 
     ## How it was measured
-    For each step with one writer, fstui compared the bytes written per second with the maximum data rate of all
-    links together (SATA, SAS, PCIe, USB). The rule applies above 110 % of this rate.
+    For each step with one writer, fstui compared the bytes written per second with the maximum data rate of all links
+    together (SATA, SAS, PCIe, USB). The finding appears if the measured rate is more than 110 % of this rate.
 
     ## What it proves, and what it does not
     The cache is in the controller or its driver if the kernel counted all bytes at the device. If the kernel has no

@@ -15,7 +15,7 @@ This drive may work for years. The rate of syncs does not show such a fault.
 
 ## What to do next
 Turn the drive's write cache off (`hdparm -W 0 DEVICE`), and run again. Most drives turn the cache on again at a power
-cycle, so let udev or a service repeat the command. Or replace the drive.
+cycle, so let udev or a service repeat the command. Alternatively, replace the drive.
 """
 
 from collections.abc import Iterator

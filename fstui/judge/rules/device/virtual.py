@@ -120,8 +120,8 @@ def network_too_fast(case: Case) -> Iterator[Conclusion]:
     - One writer did at least 10 000 synced writes per second, and their bytes reached the device.
 
     ## What it proves, and what it does not
-    It is a strong sign, not a proof: the volume may be faster than any published rate. The cache may be on the host or
-    on a local disk.
+    This rate is a strong sign, not a proof: the volume may be faster than any published rate. The cache may be on the
+    host or on a local disk.
 
     ## What to do next
     Look for a cache in this host's layers (`lsblk -s`) and in the settings of the volume (Azure: host caching). Only

@@ -72,17 +72,18 @@ def other_writers(case: Case) -> Iterator[Conclusion]:
     One of these is true:
 
     - The devices were written to while fstui was idle, for 1 s before the run or between the steps.
-    - In a step, over 5 % more flushes or bytes arrived than fstui sent.
+    - In a step, over 5 % more flushes or bytes arrived than expected.
 
     The names of the writers are from `/proc/PID/io`, where fstui can read it.
 
     ## What it proves, and what it does not
-    Other processes only add flushes. If too few flushes arrived, some were dropped, whatever other processes did. If
-    enough arrived, some may belong to other processes. A sufficient number of flushes is evidence only in two cases:
+    Other processes only add flushes. If too few flushes arrived, some were not sent or were dropped, whatever other
+    processes did. If enough arrived, some may belong to other processes. A sufficient number of flushes is evidence
+    only in two cases:
 
     - The kernel's trace shows which process sent each flush.
-    - At most 5 % more flushes and bytes arrived than fstui sent. And while fstui was idle, other processes flushed at
-      no more than 5 % of fstui's sync rate.
+    - At most 5 % more flushes and bytes arrived than expected. And while fstui was idle, other processes flushed at no
+      more than 5 % of fstui's sync rate.
 
     ## What to do next
     Stop the other processes, or measure on a separate disk.
@@ -97,7 +98,7 @@ def other_writers(case: Case) -> Iterator[Conclusion]:
         yield Conclusion(
             title=f"other processes write: {while_idle[0]} while fstui was idle"
             if while_idle
-            else f"more flushes or bytes arrived than fstui sent, during {noisy[0].step.name}",
+            else f"more flushes or bytes arrived than expected, during {noisy[0].step.name}",
             sentence=f"{_who_wrote(case, while_idle)} {_what_flushes_show(case)}",
             confidence="low",
             steps=(account.step for account in noisy),
@@ -119,7 +120,7 @@ def _who_wrote(case: Case, while_idle: list[str]) -> str:
     devices = case.flushes.noisy_accounts[0].devices
     quiet = "" if case.other_writers.flushes_per_s(devices) is None else ", though not while fstui was idle"
     return (
-        f"More flushes or bytes arrived at {words.devices(devices)} than fstui sent. Either another process wrote "
+        f"More flushes or bytes arrived at {words.devices(devices)} than expected. Either another process wrote "
         f"there{quiet}, or the filesystem or a lower layer adds writes of its own."
     )
 

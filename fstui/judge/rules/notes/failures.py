@@ -124,12 +124,12 @@ def steps_failed(case: Case) -> Iterator[Conclusion]:
     """*a note: it is shown before the verdict, and does not change it*
 
     ## What it means
-    Some steps did not finish, and only the other steps are judged. Their directory was unmounted, moved or removed, or
-    a database did not start.
+    Some steps did not finish, and only the other steps are judged. The test directory was unmounted, moved or removed,
+    or a database did not start.
 
     ## How it was measured
     The probe or the database reported an error. Failed syncs and writes do not count here: they have a rule of their
-    own, `sync-error`. Neither does a step that the filesystem does not support, for example with O_DIRECT.
+    own, `sync-error`. A step that the filesystem does not support, for example with O_DIRECT, does not count either.
 
     ## What it proves, and what it does not
     The note says nothing about the storage.

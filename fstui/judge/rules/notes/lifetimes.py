@@ -33,8 +33,8 @@ def container_layer(case: Case) -> Iterator[Conclusion]:
     """*a note: it does not change the verdict*
 
     ## What it means
-    The directory is deleted together with its container or pod, even if all syncs were durable. The directory is in
-    the writable layer of a container, or in an `emptyDir` volume of a pod.
+    The directory is in the writable layer of a container, or in an `emptyDir` volume of a pod. It is deleted together
+    with the container or pod, even if all syncs were durable.
 
     ## How it was measured
     `/proc/self/mountinfo` shows one of these mounts:

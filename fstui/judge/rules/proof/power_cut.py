@@ -1,7 +1,7 @@
 """* lost, high confidence: an acknowledged record is missing after the cut
 * kept, medium confidence: all records survived (high confidence after 5 cuts; in a virtual machine, one level lower)
 * plausible, low confidence: after a reset or forced stop of a virtual machine
-* cannot-tell, high confidence: without evidence of a cut
+* cannot-tell, high confidence: there is no evidence that the power was cut
 
 ## What it means
 After a power cut, fstui looked for the records acknowledged before the cut.
@@ -13,8 +13,8 @@ missing, damaged, unreadable, misplaced, or replaced by an older one, or if its 
 
 ## What it proves, and what it does not
 One lost record proves that the storage is not durable. Kept records are evidence, not proof, because a volatile cache
-may have been empty. They count only for this storage and these settings. A reset or a kernel panic does not cut the
-disk's power, and so does not test its cache.
+may have been empty. This evidence applies only to this storage and these settings. A reset or a kernel panic does not
+cut the disk's power, and so does not test its cache.
 
 ## What to do next
 - lost: find the layer that drops flushes (run `fsync-rate`), change it, and cut the power again
@@ -22,8 +22,8 @@ disk's power, and so does not test its cache.
   loss, up to 46 % of cuts may still lose data; after 100, up to 3 % (at the 95 % level).
 
 ## Details
-- If the records are rows of a database server, fstui starts the server on a copy of its data. If that fails, but the
-  same server starts with an empty data directory, its records count as lost.
+- If the records are rows of a database server, fstui starts the server on a copy of its data. If the server does not
+  start on this copy, but starts with an empty data directory, all its records count as lost.
 - Not a loss: damage to a record that was being written at the cut, or a new file that is gone because its directory
   was not synced.
 """

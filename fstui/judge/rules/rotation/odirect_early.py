@@ -57,7 +57,7 @@ def odirect_no_cache(case: Case) -> Iterator[Conclusion]:
 
 @rule(order=30)
 def odirect_before_platter(case: Case) -> Iterator[Conclusion]:
-    """*a note: these steps were not durable; the verdict of the run does not change*
+    """*a note: the writes of these steps were not durable; the verdict of the run does not change*
 
     ## What it means
     O_DIRECT writes without any sync were acknowledged faster than the platter can have written them: they were in a
@@ -73,8 +73,8 @@ def odirect_before_platter(case: Case) -> Iterator[Conclusion]:
     A step is left out if its bytes did not reach the device: a layer above the disk then buffered them.
 
     ## What it proves, and what it does not
-    Most writes of these steps were not yet on the platter when they were acknowledged. The finding says nothing about
-    synced writes.
+    More than a third of these writes were not yet on the platter when they were acknowledged. The finding says nothing
+    about synced writes.
 
     ## What to do next
     Also open the file with O_DSYNC, or call fdatasync after each write. Or switch the drive's write cache off, run
@@ -85,7 +85,7 @@ def odirect_before_platter(case: Case) -> Iterator[Conclusion]:
         worst = fastest_pace(paces)
         yield Conclusion(
             title=f"O_DIRECT alone {rate(worst.step.rate_per_s)}/s, the platter can do {rate(worst.limit_per_s)}/s",
-            sentence=f"{worst.direct_clause}: most writes were acknowledged before the platter had them."
+            sentence=f"{worst.direct_clause}: many writes were acknowledged before the platter had them."
             f"{_compared_with_synced(case, worst)}",
             verdict="not-durable",
             confidence="high" if worst.ratio_to_limit > FAR_TOO_FAST else "medium",

@@ -1,34 +1,34 @@
-"""* consistent, medium or low confidence: up to 1.5 times the limit
-* suspicious, medium confidence: above that (high confidence above 5 times, if you declared the disk and all flushes
-  arrived)
+"""* consistent, medium or low confidence: at most 1.5 times what rotation allows
+* suspicious, medium confidence: a higher rate (high confidence above 5 times, if you declared the disk and all
+  flushes arrived)
 
 ## What it means
-A rotating disk that writes in place can durably rewrite a block only once per revolution. The limit is 90 rewrites
-per second at 5400 rpm, 120 at 7200, 167 at 10 000 and 250 at 15 000. If a disk is faster, its cache survives power
-cuts, it first writes to a log or to flash, or it acknowledges writes too early.
+A rotating disk that writes in place can durably rewrite a block only once per revolution. The limit is 90 rewrites per
+second at 5400 rpm, 120 at 7200, 167 at 10 000 and 250 at 15 000. A faster disk has a protected
+cache, first writes to a log or to flash, or acknowledges writes too early.
 
 ## How it was measured
 One writer repeatedly overwrites and syncs the same block. For a step with changing offsets, the limit is two writes per
-revolution. The drive reports its speed (SCSI VPD page B1, ATA), or you declare it. If a known model of hard disk
-reports no speed, fstui assumes 15 000 rpm.
+revolution. fstui reads the rotational speed from the drive, or uses the one that you declared. If a known model of
+hard disk reports no speed, fstui assumes 15 000 rpm.
 
 ## What it proves, and what it does not
 The verdict consistent has medium confidence if all of these are true, else low:
 
 - The rate is at most 1.1 times the limit, and the rotational speed is known.
-- No I/O limit applied, and no other process wrote.
+- No cgroup limited the I/O, and no other process wrote.
 - Each disk measurably executes flushes, or has power-loss protection.
 - fstui does not run in a virtual machine.
 
 ## What to do next
-Switch the drive's write cache off, and repeat. In a VirtualBox guest, first set IgnoreFlush to 0 on the host. For
+Switch the drive's write cache off, and run again. In a VirtualBox guest, first set IgnoreFlush to 0 on the host. For
 stronger evidence, run a power-cut test.
 
 ## Details
 - Not compared: copy-on-write filesystems, caches, RAID controllers, a SAN, an unknown adapter, unknown models that
   report no speed, and several writers, which may share a revolution (group commit).
-- Some disks first write to a log on the platters (limit: 2 100 rewrites per second) or to flash (5 000). The limit of a
-  log also applies to an unknown model that reports its speed, unless you declare the medium.
+- Some disks first write to a log on the platters (limit: 2 100 rewrites per second) or to flash (5 000). fstui also
+  uses 2 100 for an unknown model that reports its speed, unless you declare the medium.
 """
 
 from collections.abc import Iterator, Sequence

@@ -64,9 +64,9 @@ def test_writers_on_other_devices_do_not_count() -> None:
 def test_additional_flushes_may_come_from_a_layer() -> None:
     """As those of an md array's journal."""
     found = finding(verdict(None, step(flushes=2.7)), "other-writers")
-    assert found.title == "more flushes or bytes arrived than fstui sent, during fdatasync"
+    assert found.title == "more flushes or bytes arrived than expected, during fdatasync"
     assert (
-        "More flushes or bytes arrived at sda than fstui sent. Either another process wrote there, though not while "
+        "More flushes or bytes arrived at sda than expected. Either another process wrote there, though not while "
         "fstui was idle, or the filesystem or a lower layer adds writes of its own." in found.sentence
     )
     unseen = finding(verdict(None, step(flushes=2.7), idle=None), "other-writers")
