@@ -23,7 +23,7 @@ SECTIONS = {
         "what-happened": ("recording", "Show which program waited for what at a past time, and why."),
         "powercut": ("powercut", "Test durability with a power cut and a second machine."),
         "fleet": ("fleet", "Run, check, watch or list on many hosts, and compare them."),
-        "clean": ("host", "Remove what a killed run left behind."),
+        "clean": ("host", "Remove what earlier runs left behind."),
     },
     "Saved runs": {
         "history": ("saved", "List the saved runs."),

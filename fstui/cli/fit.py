@@ -26,7 +26,7 @@ from fstui.runs import checking
     multiple=True,
     metavar="NAME",
     help="Measure only for this product, such as etcd or 'Redis everysec' ('fstui explain fit' lists them). Exit with "
-    "status 3 if the storage does not fit it. May be repeated.",
+    "status 3 if the storage is too slow for it. May be repeated.",
 )
 @yes_option
 @trace_option
@@ -41,7 +41,7 @@ def fit(directories: Sequence[str], products: Sequence[str], format_: str, outpu
     second to expect.
 
     Exit status: 0 done; 1 a step failed; 2 refused before anything was written. With --for: 1 if the measurement gives
-    no answer; 3 if the storage does not fit, or if the verdict is suspicious or worse.
+    no answer; 3 if the storage is too slow, or if the verdict is suspicious or worse.
 
     \b
     Examples:

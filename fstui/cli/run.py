@@ -47,12 +47,14 @@ from fstui.runs import scenarios
 @click.option(
     "--medium",
     type=click.Choice(MEDIA),
-    help="Declare the medium of the lowest devices. This overrides what fstui detects.",
+    help="Declare the medium of the lowest devices. This overrides what fstui detects. ssd-plp: an SSD with power-loss "
+    "protection.",
 )
 @click.option(
     "--write-cache",
     type=click.Choice(CACHES),
-    help="Declare the write cache of the lowest devices. This overrides what the kernel reports.",
+    help="Declare the write cache of the lowest devices. This overrides what the kernel reports. plp: a cache with "
+    "power-loss protection.",
 )
 @click.option(
     "--like",

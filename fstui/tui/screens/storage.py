@@ -49,7 +49,7 @@ class StorageScreen(BaseScreen):
         COPY,
         HELP,
         QUIT,
-        Command("storage.clean", "c", "clean", "", "Remove what a killed run left behind."),
+        Command("storage.clean", "c", "clean", "", "Remove what earlier runs left behind."),
         Command("storage.unfilter", "escape", "unfilter", "", "Remove the filter."),
         *LIST,
     )

@@ -2,7 +2,7 @@
 * a note: in all other cases
 
 ## What it means
-Writes to a file opened with O_DSYNC completed at least three times as often as the same writes followed by fdatasync.
+Writes to a file opened with O_DSYNC were at least three times as fast as the same writes followed by fdatasync.
 Both methods must return only when the data is on stable storage, so O_DSYNC may return too early.
 
 ## How it was measured

@@ -126,8 +126,8 @@ def fua_ignored(case: Case) -> Iterator[Conclusion]:
     ## Details
     - Published case: ADATA SX8200PNP, Tw 10.6 µs, Td 10.9 µs, Ts 361 µs.
     - The rule does not apply to protected caches, RAID controllers, network storage and Hyper-V, where a fast FUA
-      write may be durable. A Hyper-V host may send all writes to the medium without caching them ("Hyper-V storage:
-      caching layers and implications for data consistency").
+      write may be durable. A Hyper-V host may send all writes to the medium without caching them. Source: Microsoft,
+      "Hyper-V storage: caching layers and implications for data consistency".
     """
     lowest = case.stack.lowest
     write, forced, flushed = case.costs.write, case.costs.dsync, case.costs.synced

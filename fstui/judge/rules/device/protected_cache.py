@@ -10,7 +10,7 @@ protection, or it is Optane.
 All of these are true:
 
 - The model or your declaration shows that the drive loses nothing in a power cut.
-- The flush takes less than twice as long as an O_DIRECT write.
+- The flush alone takes less than twice as long as an O_DIRECT write.
 - The fastest step did at most 100 000 synced writes per second.
 
 ## What it proves, and what it does not

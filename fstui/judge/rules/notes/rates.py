@@ -87,7 +87,8 @@ def rate_changed(case: Case) -> Iterator[Conclusion]:
     rate that goes up and down. To see slower changes, run for longer.
 
     ## What to do next
-    Run the scenario `sustained` for as long as your busiest period lasts: `fstui run sustained DIR --set seconds=3600`.
+    Run the scenario named `sustained` for as long as your busiest period lasts:
+    `fstui run sustained DIR --set seconds=3600`.
     """
     if case.evidence.rate_limit:  # fstui paused for other processes, and that may explain the change
         return

@@ -5,13 +5,13 @@ fstui compared the rates of synced writes with references for this storage.
 
 - **stalls**: a synced or O_DIRECT write took at least 250 ms and at least ten times the median (p50), or never
   returned
-- **slow**: at least half of the steps are below the limit of the same reference
-- **normal**: not slow, and most steps are normal, compared with the same reference
+- **slow**: compared with one of the references, at least half of the steps are slow
+- **normal**: no reference gives *slow*, and compared with one of them, most steps are normal
 - **unknown**: in all other cases, for example if the syncs may not reach the disk
 
 ## How it was measured
 Only steps with one writer are compared. A step is slow if its rate is below the limit of a reference. Otherwise it is
-normal, except for some published rates. The limits are:
+normal, but the third of these limits has an exception:
 
 - half of the slowest of your own references (`fstui references`)
 - half of the lower quartile of three or more earlier runs of this scenario
