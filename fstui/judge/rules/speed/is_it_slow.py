@@ -5,8 +5,8 @@ fstui compared the rates of synced writes with references for this storage.
 
 - **stalls**: a synced or O_DIRECT write took at least 250 ms and at least ten times the median (p50), or never
   returned
-- **slow**: compared with one of the references, at least half of the steps are slow
-- **normal**: no reference gives *slow*, and compared with one of them, most steps are normal
+- **slow**: at least half of the steps are slow, compared with one reference
+- **normal**: not slow, and most steps are normal, compared with one reference
 - **unknown**: in all other cases, for example if the syncs may not reach the disk
 
 ## How it was measured
