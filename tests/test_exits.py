@@ -135,6 +135,7 @@ EXITS = {
     "tui/drawing/cells.py",
     "tui/terminal.py",
     "tui/app.py",
+    "tui/palette.py",
     "cli/output.py",
     "cli/narration.py",
     "cli/powercut.py",

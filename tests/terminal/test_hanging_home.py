@@ -40,7 +40,6 @@ def test_plan_is_made_run_refused_and_history_reports_why(terminal: Tmux, tmp_pa
     terminal.wait_for("odirect-truth")
     terminal.press("Down", "Down")  # keys work although the home is silent
     terminal.wait_for("── fsync-rate")
-    terminal.wait_for("$ fstui run fsync-rate")
     terminal.press("Enter")
     terminal.wait_for("ledger: did not answer within")
     assert list(target.iterdir()) == []
