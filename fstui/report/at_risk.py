@@ -114,7 +114,7 @@ def total(at_risk: AtRisk, *, counts_all: bool = True) -> str:
         return f"At risk: {parts[-1]}." if at_risk.names else ""
     if not counts_all:
         return f"Not synced: {'; '.join(parts)}." if parts else ""
-    return f"At risk: {'; '.join(parts)}." if parts else "None of the counted files and names is at risk."
+    return f"At risk: {'; '.join(parts)}." if parts else "No counted file or directory entry is at risk."
 
 
 def summary_line(at_risk: AtRisk, unsafe: Sequence[UnsafeMount] = ()) -> str:

@@ -74,7 +74,7 @@ def _sentence(program: ProgramAtRisk, elapsed_s: float, state: str) -> str:
         most, longest = size(program.most_bytes), seconds(program.longest_s)
         amount = f"nothing {state} now; since the watch began, at most {most} at the same time, for at most {longest}"
     elif program.direct_files:
-        amount = f"none of the counted files and names is {state}"
+        amount = f"no counted file is {state}"
     else:
         amount = f"no bytes {state}" if program.names else f"nothing {state}"
     names = ""

@@ -25,7 +25,7 @@ def test_the_text_ends_with_a_sentence_for_each_program() -> None:
         "nats-server (812): up to 40.0 MiB not durable, in 2 files; oldest 1 m 58 s; it syncs every 2 m 0 s. "
         "cp (950): up to 8.0 MiB not durable, in 1 file; oldest ≥ 4.2 s; 2 new, renamed or linked names in "
         "directories that are not synced, oldest 3.0 s; it did not sync in 5 m 0 s. "
-        "postgres (700): none of the counted files and names is at risk; it syncs 80.0 times per second; O_DIRECT "
+        "postgres (700): no counted file is at risk; it syncs 80.0 times per second; O_DIRECT "
         "writes to 2 files are not counted: at most 3.0 MiB in the disk's cache is not flushed."
     )
 
@@ -104,7 +104,7 @@ def test_the_total_adds_up_what_is_listed() -> None:
     assert total(STATE) == (
         "At risk: up to 48.0 MiB in 3 listed files, oldest 1 m 58 s; 2 new, renamed or linked names."
     )
-    assert total(replace(STATE, files=STATE.files[3:], names=())) == "None of the counted files and names is at risk."
+    assert total(replace(STATE, files=STATE.files[3:], names=())) == "No counted file or directory entry is at risk."
     unsupported = replace(STATE, files=(), unsupported="the kernel is too old")
     assert total(unsupported) == "At risk: 2 new, renamed or linked names."
     assert total(replace(unsupported, names=())) == ""

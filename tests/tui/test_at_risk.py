@@ -87,7 +87,7 @@ def test_unsafe_filesystem_warns_in_red_in_the_first_line() -> None:
     assert first.plain.strip().startswith("✗ NOT DURABLE: even synced data on /srv/queue is at risk.")
     assert any(span.style == BAD and span.end > 50 for span in first.spans)
     shown = " ".join(text.plain for text in (*lines, *rows(view, 80)))
-    assert "None of the counted" not in shown and "has bytes at risk" not in shown
+    assert "No counted file" not in shown and "has bytes at risk" not in shown
     assert "unsynced bytes; synced bytes are not counted" in shown
 
 

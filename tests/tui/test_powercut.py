@@ -143,7 +143,7 @@ async def test_pipe_among_the_saved_runs_is_ignored() -> None:
     async with opened() as pilot:
         await pilot.app.workers.wait_for_complete()
         await text(pilot)
-        assert "0 cuts survived" in screen_lines(pilot.app)[0]
+        assert "no survived cut yet" in screen_lines(pilot.app)[0]
 
 
 async def test_user_states_that_only_the_storage_was_cut(tmp_path: Path) -> None:

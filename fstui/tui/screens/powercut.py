@@ -28,8 +28,9 @@ from fstui.tui.styles import FAINT, KEY, WARNING
 Paragraph = tuple[str, str, str]
 """The beginning of the first line, the text, and the style."""
 _PULL = (
-    "Pull the wall plug (both plugs, if there are two). A laptop keeps running on its battery. Do not reset, reboot or "
-    "use the power button: the disk would keep its power, or have time to save its cache."
+    "Pull the wall plug (both plugs, if there are two). If this host is a laptop, first remove its battery, which would "
+    "keep it running. Do not reset, reboot or use the power button: the disk would keep its power, or have time to save "
+    "its cache."
 )
 _PROVES = (
     "One lost record proves that the storage is not durable. If none is lost, that shows only that this one cut, with "
@@ -152,6 +153,8 @@ class PowerCutScreen(BaseScreen):
 
     def _draw_title(self, width: int, height: int) -> list[Text]:
         survived = "" if self.survived_cuts is None else f"{counted(self.survived_cuts, 'cut')} survived"
+        if self.survived_cuts == 0:  # none was tested, or the last one lost data
+            survived = "no survived cut yet"
         return [title_line("power-cut", io_path.path(self._target), survived, width)]
 
     def _cards(self) -> list[Card]:
