@@ -53,9 +53,9 @@ class AwaitedDisk(NamedTuple):
 
     @property
     def time_text(self) -> str:
-        """How much of a sync's time the disk takes: ``loop0 takes 6.4 ms of this; vda, below it, takes 5.1 ms``."""
+        """How much of a sync's time the disk takes: ``loop0 takes 6.4 ms of this for writes and flushes; vda, …``."""
         if self.upper:
-            upper = f"{self.upper.name} takes {duration_ns(self.upper.time_ns)} of this"
+            upper = f"{self.upper.name} takes {duration_ns(self.upper.time_ns)} of this for writes and flushes"
             return f"{upper}; {self.name}, below it, takes {duration_ns(self.time_ns)}"
         if self.time_ns:
             return f"The device takes {duration_ns(self.time_ns)} of this"

@@ -94,7 +94,7 @@ def test_nothing_is_slow_while_processes_wait_for_a_cpu() -> None:
     ("flush_ms", "pressure_s", "culprit", "words"),
     [
         (8, 0.0, "filesystem", "A layer above the disk is slow: mariadbd (50) waits 7.0 ms"),
-        (8, 8.0, "unknown", "loop0 takes 6.4 ms of this; sda, below it, takes 60.0 µs"),
+        (8, 8.0, "unknown", "loop0 takes 6.4 ms of this for writes and flushes; sda, below it, takes 60.0 µs"),
         (1200, 0.0, "disk", "The program waits for the disk: sda itself takes 6.0 ms of the 7.0 ms"),
     ],
 )
