@@ -28,9 +28,9 @@ from fstui.tui.styles import FAINT, KEY, WARNING
 Paragraph = tuple[str, str, str]
 """The beginning of the first line, the text, and the style."""
 _PULL = (
-    "Pull the wall plug (both plugs, if there are two). If this host is a laptop, first remove its battery, which would "
-    "keep it running. Do not reset, reboot or use the power button: the disk would keep its power, or have time to save "
-    "its cache."
+    "Pull the wall plug (both plugs, if there are two). If this host is a laptop, first remove its battery, which "
+    "would keep it running. Do not reset, reboot or use the power button: the disk would keep its power, or have time "
+    "to save its cache."
 )
 _PROVES = (
     "One lost record proves that the storage is not durable. If none is lost, that shows only that this one cut, with "
