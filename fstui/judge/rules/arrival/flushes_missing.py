@@ -2,15 +2,16 @@
 
 ## What it means
 Fewer flushes arrived than the filesystem is expected to send, although barriers and the device's write cache are on.
-The filesystem did not send them, or a layer above the driver dropped them, at least for a time.
+The filesystem did not send them, or a layer above the driver dropped them, during all or part of a step.
 
 ## How it was measured
 fstui counted the flushes of each step with at least 20 syncs per writer. `fstui explain flushes-arrive` shows how many
-flushes are expected per sync; several writers may share a flush. Flushes are missing in these cases:
+flushes are expected per sync. Several writers may share flushes: with n writers, the minimum is divided by n. Flushes
+are missing in these cases:
 
 - If the expected number is exact, or a range that starts at 1: at least two syncs, and more than 0.2 % of the syncs,
   lack their flushes.
-- If it is another range: less than 90 % of its minimum arrived.
+- If it is another range: less than 90 % of the minimum arrived.
 
 In a step with one writer, fstui also checks intervals of 0.1 s or more. If fstui runs as root, the kernel's trace shows
 which process requested each flush. The flushes of other processes then do not hide a shortage, and the finding names

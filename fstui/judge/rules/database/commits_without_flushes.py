@@ -1,6 +1,6 @@
-"""* not-durable, high confidence, for the server's process: its syncs do not arrive
-* the same, if a running server has settings that allow the loss of commits
-* not-durable, high confidence, for one step: fstui chose such settings for it
+"""* not-durable, high confidence, for the server's process: the flushes of its syncs do not arrive, or it was
+  already running and its settings allow the loss of commits
+* not-durable, high confidence, for one step: fstui ran the step with such settings
 
 ## What it means
 A database acknowledged commits before they were durable. Possible reasons:
@@ -21,10 +21,10 @@ if all counted flushes arrived.
 ## What it proves, and what it does not
 Other processes only add flushes, so it is certain that flushes are missing. If there are several clients, fstui
 does not count flushes, because commits share them (group commit). It also does not count them if the server stores
-its data on another filesystem.
+its data on a filesystem other than the tested one.
 
 ## What to do next
-If the settings are the cause, change them, run again, and compare the rates. If the syncs do not arrive, look for a
+If the settings are the cause, change them, run again, and compare the rates. If the flushes do not arrive, look for a
 library or a filter in the server's process: `grep eatmydata /proc/PID/maps`, `grep Seccomp /proc/PID/status`.
 """
 

@@ -10,13 +10,13 @@ fstui counted the bytes that reached the devices. For each device that a sync wa
 - The drive reports that it has no volatile write cache (SCSI mode page 8, `hdparm -W`, NVMe's `vwc`), or its model has
   power-loss protection.
 - The model or driver shows that it belongs to a RAID controller or array.
-- The provider or hypervisor documents what happens to a write, or the device is an instance store. The model and the
-  DMI data name the same provider.
+- The model and the DMI data name the same provider or hypervisor. It documents how it stores writes, or the device is
+  an instance store.
 - The device is a Ceph RBD.
 
 ## What it proves, and what it does not
 The storage is durable if the statement is true. No measurement here can confirm it, and anyone who runs a hypervisor
-can choose the disk's model and the DMI data. Confidence from this rule alone is low.
+can choose the disk's model and the DMI data. If only this rule applies, confidence is low.
 
 ## What to do next
 Check what was stated: the battery, the capacitor, the provider's settings. For stronger evidence, run a power-cut test

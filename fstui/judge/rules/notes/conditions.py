@@ -25,9 +25,9 @@ def disturbed(case: Case) -> Iterator[Conclusion]:
     - fstui was delayed: during more than 1 % of the step, the process that writes waited for fstui's main process.
 
     ## What it proves, and what it does not
-    Neither case says anything about the disk. If the storage changed, the remaining steps can still show a fault, but
-    they are not enough to call the storage durable. If fstui was delayed, the counted flushes and bytes are still
-    valid.
+    Neither case says anything about the disk. If the storage changed in some steps, the other steps can still
+    show a fault, but they are not enough to call the storage durable. If fstui was delayed, the counted flushes and
+    bytes are still valid.
 
     ## What to do next
     Run again while nothing changes the storage and the host is less busy, or with longer steps (`--set seconds=10`).

@@ -40,14 +40,14 @@ def sync_error(case: Case) -> Iterator[Conclusion]:
     - cannot-tell: fsync, fdatasync or msync failed with an error other than EIO, ENOSPC and EDQUOT
     - cannot-tell: after a successful sync, a write, open or chdir failed with EIO, EUCLEAN, EROFS,
       ESHUTDOWN or ENOTCONN
-    - a note: the disk was full (ENOSPC, EDQUOT), or a write failed with another error
+    - a note: the disk was full (ENOSPC), a quota was reached (EDQUOT), or a write failed with another error
 
     ## What it proves, and what it does not
     Assume that everything that was not synced before the failure is lost. The cause may be the disk or the path to it.
     If a sync is refused, the data may not be durable, even if other syncs sent flushes.
 
     ## What to do next
-    Copy the data off before anything else. Then look at `dmesg` and `smartctl -a DEVICE`.
+    First, copy the data to another disk. Then look at `dmesg` and `smartctl -a DEVICE`.
     """
     for step in case.steps.all:
         if step.error is None:

@@ -1,6 +1,6 @@
 """* consistent, medium or low confidence: at most 1.5 times what rotation allows
-* suspicious, medium confidence: a higher rate (high confidence above 5 times, if you declared the disk and all
-  flushes arrived)
+* suspicious, medium confidence: more than 1.5 times what rotation allows
+* suspicious, high confidence: more than 5 times, if you declared the disk and all flushes arrived
 
 ## What it means
 A rotating disk that writes in place can durably rewrite a block only once per revolution. The limit is 90 rewrites per
@@ -25,8 +25,8 @@ Switch the drive's write cache off, and run again. In a VirtualBox guest, first 
 stronger evidence, run a power-cut test.
 
 ## Details
-- Not compared: copy-on-write filesystems, caches, RAID controllers, a SAN, an unknown adapter, unknown models that
-  report no speed, and several writers, which may share a revolution (group commit).
+- Not compared: copy-on-write filesystems, caches, RAID controllers, SANs, unknown adapters, unknown models that
+  report no speed, and several writers.
 - Some disks first write to a log on the platters (limit: 2 100 rewrites per second) or to flash (5 000). fstui also
   uses 2 100 for an unknown model that reports its speed, unless you declare the medium.
 """
