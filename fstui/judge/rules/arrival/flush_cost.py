@@ -21,7 +21,8 @@ no protection of the medium is known.
 If the flush time grows, a flush has an effect; only a power cut proves more. If it does not grow, fstui cannot tell
 whether the host's disk is protected or the host ignores flushes.
 
-Confidence is low, with one exception. On real hardware, it is medium if one of these is true for each lowest device:
+Confidence is low, with one exception. On real hardware, it is medium if each lowest device meets one of these
+conditions:
 
 - Its own flush time grows, and it is attached directly (no USB, RAID controller or network).
 - It has power-loss protection, according to its model or your declaration.

@@ -18,8 +18,9 @@ power cut of a disk without a cache.
   syncs.
 - This does not test what the disk below the test directory does with a flush. `fstui powercut` does.
 - With any setting, `kill -9` alone loses nothing that was written.
-- If the replica was not cut, it first applies everything that it received. After a cut of both servers, the replica
-  starts without replication. Commits that are only in its relay log then count as missing.
+- If the replica was not cut, fstui looks for the commits after it has applied everything that it received. After a
+  cut of both servers, the replica starts without replication. Commits that are only in its relay log then count as
+  missing.
 
 ## What to do next
 Configure durable commits on the primary. Use semi-synchronous replication with AFTER_SYNC: a commit is then on two

@@ -102,7 +102,7 @@ def sysbench_latency(case: Case) -> Iterator[Conclusion]:
     - sysbench 1.x counts each write and each fsync as an event of its own, in one histogram.
     - sysbench 0.4 timed only the writes. For example, it reported 0.04 ms per write on a disk that did 22 synced writes
       per second.
-    - fstui reports three times: the write, the sync, and both together.
+    - fstui reports three latencies: of the write, of the sync, and of both together.
 
     ## What it proves, and what it does not
     The note says nothing about durability. On a shared disk, other processes may cause a difference between the two

@@ -24,7 +24,7 @@ def odirect_no_cache(case: Case) -> Iterator[Conclusion]:
 
     ## What it proves, and what it does not
     Either the drive's cache is on, or the host of a virtual disk acknowledges the writes early. If you declared the
-    medium, the finding is only as reliable as your declaration.
+    medium or the write cache, the finding is only as reliable as your declaration.
 
     ## What to do next
     Make sure that the drive's cache is off (`hdparm -W DEVICE`, `smartctl -g wcache DEVICE`). If fstui runs in a

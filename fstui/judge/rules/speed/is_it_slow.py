@@ -5,18 +5,18 @@ fstui compared the rates of synced writes with references for this storage.
 
 - **stalls**: a synced or O_DIRECT write took at least 250 ms and at least ten times the median (p50), or never
   returned
-- **slow**: at least half of the steps are slow, compared with one reference
-- **normal**: not slow, and most steps are normal, compared with one reference
+- **slow**: by at least one reference, half of the steps or more are slow
+- **normal**: not slow, and by at least one reference, most steps are normal
 - **unknown**: in all other cases, for example if the syncs may not reach the disk
 
 ## How it was measured
-Only steps with one writer are compared. A step is slow if its rate is below the limit of a reference. Otherwise it is
-normal, but the third of these limits has an exception:
+Only steps with one writer are compared. For each reference, a step is slow if its rate is below this limit, and
+otherwise normal:
 
 - half of the slowest of your own references (`fstui references`)
 - half of the lower quartile of three or more earlier runs of this scenario
 - half of the slowest of 8 or more published rates for this class of device; a rate between this limit and the slowest
-  rate is neither slow nor normal
+  rate is an exception: neither slow nor normal
 - one sync per ten revolutions, on a rotating disk
 - 50 commits per second in the fastest step (the minimum for etcd), if the class of the device is unknown
 
