@@ -264,6 +264,7 @@ def _incident(facts: IncidentFacts) -> Incident:
         excluded.append("the CPU" if host_share < MIN_WAIT_SHARE else cpu_excluded)
     if explanation.cause != "memory" and facts.memory_share is not None and facts.memory_share < MEMORY_WAIT_SHARE:
         excluded.append("memory")
+    not_the_cause = f" Not the cause: {', '.join(excluded)}." if excluded else ""
     head = "no program was seen to wait for a sync"
     if wait:
         other_programs = len({program for program, _ in facts.waited_s} - {wait.program})
@@ -275,7 +276,7 @@ def _incident(facts: IncidentFacts) -> Incident:
     return Incident(
         start=facts.start,
         end=facts.end,
-        sentence=f"{head}; {explanation.clause}.{_excluded_text(excluded)}",
+        sentence=f"{head}; {explanation.clause}.{not_the_cause}",
         cause=explanation.cause,
         program=wait.program if wait else "",
         pid=wait.pid or None if wait else None,
@@ -288,10 +289,6 @@ def _incident(facts: IncidentFacts) -> Incident:
         culprit_pid=culprit.pid or None if culprit else None,
         culprit_cgroup=culprit.cgroup if culprit else "",
     )
-
-
-def _excluded_text(causes: Sequence[str]) -> str:
-    return f" Not the cause: {', '.join(causes)}." if causes else ""
 
 
 def _overlap(second: Second, slowdown: Slowdown) -> bool:

@@ -43,7 +43,10 @@ class PaletteEntry(NamedTuple):
 
 
 class EntryProvider(Provider):
-    """Finds keys, mounts, scenarios, settings, lessons, rules, themes, terms, runs. At first, the first five."""
+    """Finds keys, mounts, scenarios, settings, lessons, rules, themes, terms and runs.
+
+    Before a word is typed, it lists the keys, and without a run in progress also scenarios, mounts and lessons.
+    """
 
     saved_runs_task: asyncio.Task[tuple[Summary, ...]] | None = None
 
