@@ -18,7 +18,7 @@ CLONE_NEWNS, CLONE_NEWIPC = 0x20000, 0x8000000
 MS_REC, MS_PRIVATE = 1 << 14, 1 << 18
 TRACING = Path("/sys/kernel/tracing")
 TOKEN = "FSTUI_CHAOS"
-_OF_OTHERS = ("fstui-tests-", "fstui-chaos-")
+_OF_OTHERS = ("fstui-tests-", "fstui-chaos-", "fstui-lab-")
 _RUN = re.compile(r"\.fstui-(?:powercut-)?([0-9a-z-]+)$|^\.?([0-9a-z]+)-(?:directory|server|mount|database|trace)-")
 
 
