@@ -86,6 +86,15 @@ class CounterInterval(Base, frozen=True, kw_only=True):
         )
 
 
+class TracedPart(Base, frozen=True, kw_only=True):
+    """The first part of a step, during which the kernel's trace ran."""
+
+    elapsed_s: Amount
+    ops: Count
+    """Operations that returned in this part."""
+    syncs: Count
+
+
 class Step(Base, frozen=True, kw_only=True):
     name: str
     settings: Settings
@@ -126,6 +135,8 @@ class Step(Base, frozen=True, kw_only=True):
     """The counters of a few short intervals of a step with one writer. They show a layer that drops flushes briefly."""
     trace: tuple[DeviceTrace, ...] | None = None
     """The traced flushes of each block device between ``ready`` and ``done``; None: not traced."""
+    traced_part: TracedPart | None = None
+    """The part that ``trace`` covers; None: the whole step. The rest of a fast step is not traced."""
     figures: Figures | None = None
 
     def device(self, device: str) -> DeviceCounters | None:

@@ -129,9 +129,9 @@ class _Drawing:
 def _own_flushes_text(account: FlushAccount, traced: TracedFlushes, conclusion: str) -> str:
     """Return fstui's own flushes according to the trace: ``✓ 500 of 500 flushes arrived``."""
     low, high = traced.expected
-    expected = low * account.syncs
+    expected = low * traced.syncs
     out_of = f" of {count(expected)}" if low == high and traced.own.low <= expected else ""
-    own_flushes = f"{count(traced.own.low)}{out_of} flushes"
+    own_flushes = f"{count(traced.own.low)}{out_of} {'' if traced.syncs == account.syncs else 'traced '}flushes"
     if account.outcome == "complete":
         return f"✓ {own_flushes} arrived"
     return f"{own_flushes} by fstui, {conclusion}" if conclusion else f"{own_flushes} by fstui"
@@ -139,7 +139,7 @@ def _own_flushes_text(account: FlushAccount, traced: TracedFlushes, conclusion: 
 
 def _conclusion(account: FlushAccount) -> tuple[State, str]:
     if account.outcome == "missing" and account.expected:
-        dropped = account.expected.low * account.syncs - account.arrival.flushes
+        dropped = account.expected.low * account.arrival.syncs - account.arrival.flushes
         return "dropped", f"✗ {count(dropped)} dropped"
     if account.lacks_bytes:
         return "dropped", "✗ bytes missing"

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import msgspec
 
 from fstui.judge.words import command, join_words
-from fstui.model.quantities import count, counted, duration_ns, seconds, size
+from fstui.model.quantities import count, counted, duration_ns, percent, seconds, size
 from fstui.model.run import Run
 from fstui.model.settings import UnknownSettings
 from fstui.model.steps import Latency, Step
@@ -132,8 +132,9 @@ def _tail(run: Run) -> Iterator[str]:
         devices = ", ".join(f"{device} {size(amount)}" for device, amount in sorted(run.wear_bytes.items()))
         requested = size(run.written_bytes)
         yield f"Written: {requested} by fstui. The devices received from all processes: {devices}."
-    if any(step.trace for step in run.steps):
-        yield "Tracing added about 1 µs to each sync; the rates include it."
+    if parts := [(step, step.traced_part) for step in run.steps if step.traced_part]:
+        share = sum(part.elapsed_s for _, part in parts) / sum(step.elapsed_s for step, _ in parts)
+        yield f"The kernel's trace slows fast steps down, so it ran for only {percent(share)} of their time."
     if devices := "; ".join(map(_device, run.target.lowest)) if run.target else "":
         yield f"Devices: {devices} · fstui {run.version}"
 

@@ -15,13 +15,26 @@ from fstui.model.base import Base, Count
 from fstui.model.counters import Counters, DeviceCounters, DeviceTrace, difference
 from fstui.model.plan import PlannedStep
 from fstui.model.settings import Figures
-from fstui.model.steps import CounterInterval, Failure, PendingOperation, Snapshot, StallSummary, Step, StepStatus
+from fstui.model.steps import (
+    CounterInterval,
+    Failure,
+    PendingOperation,
+    Snapshot,
+    StallSummary,
+    Step,
+    StepStatus,
+    TracedPart,
+)
 from fstui.model.storage import Node
 
 MAX_DELAYED_SHARE = 0.01
 """If the probe waited for fstui to read its output for more than this share of its time, its rate is invalid."""
 MAX_DELAY_NS = 1_000_000_000
 """Probes report an operation within this time after its end, unless operations are slow or rare."""
+MIN_TRACED_OPS = 100
+"""Minimum number of operations, or of syncs, in the traced part of a step."""
+FAST_OPS_PER_S = 800
+"""At this rate, the trace slows a step down by about 1 %, and at 4 500 operations per second by 4 % (a loop device)."""
 MAX_MOMENTS = 16
 MIN_INTERVALS = 16
 MIN_INTERVAL_NS = 100_000_000
@@ -42,10 +55,11 @@ class ProbeTimes(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
     longest_cpu_wait_ns: Count | None = None
     stolen_ns: Count | None = None
     counter_intervals: tuple[CounterInterval, ...] = ()
+    traced_part: TracedPart | None = None
 
 
 class _Moment:
-    """A reading of the counters, and the operations that ended before it."""
+    """A reading of the counters, and the operations that ended before it. Without devices, it is only a time."""
 
     def __init__(self, counters: Counters, ops: int = 0, timed_syncs: int = 0) -> None:
         self.counters, self.ops, self.timed_syncs = counters, ops, timed_syncs
@@ -78,6 +92,8 @@ class StepRecorder:
         self._elapsed_ns = 0
         """The elapsed time in the last snapshot."""
         self.trace: tuple[DeviceTrace, ...] | None = None
+        self._traced_until: _Moment | None = None
+        """The end of the traced part; None if the whole step is traced."""
         self.has_ended = False
         self.abandoned_operation: PendingOperation | None = None
         """The stall of a program that was abandoned and had not reported which operation was in flight."""
@@ -132,11 +148,42 @@ class StepRecorder:
         self.intervals.add_operations(samples.begins_ns, ends)
         self.timeline.add(ends, durations, self.started_ns)
         self._reported_ns[samples.writer] = ends[-1]
-        for moment in self._moments:
+        for moment in (*self._moments, *filter(None, [self._traced_until])):
             ended_count = bisect_right(ends, moment.counters.monotonic_ns)
             moment.ops += ended_count
             ended_syncs = sync_durations[:ended_count]
             moment.timed_syncs += sum(map(bool, ended_syncs)) if self._syncs_some_operations else len(ended_syncs)
+
+    @property
+    def is_slowed_by_trace(self) -> bool:
+        """Whether the step is fast, so that only a part of it should be traced, and this part is long enough."""
+        if self._traced_until or not self.settings.uniform:
+            return False
+        seen = self.syncs if self._syncs_some_operations else self.ops
+        elapsed_s = (max(self._reported_ns.values()) - self.started_ns) / 1e9
+        return seen >= MIN_TRACED_OPS and self.ops >= FAST_OPS_PER_S * elapsed_s
+
+    def end_traced_part(self) -> None:
+        """End the traced part after the last operation that was reported."""
+        end = Counters(monotonic_ns=max(self._reported_ns.values()))
+        self._traced_until = _Moment(end, self.operations.total, self.sync_parts.total)
+
+    @property
+    def traced_until_ns(self) -> int | None:
+        """The end of the traced part or of the step; None before ``begin``."""
+        if self._traced_until:
+            return self._traced_until.counters.monotonic_ns
+        return self.newest_counters.monotonic_ns if self.newest_counters else None
+
+    def _traced_part(self) -> TracedPart | None:
+        if self.times.traced_part or not self._traced_until:
+            return self.times.traced_part
+        ops = self._traced_until.ops
+        return TracedPart(
+            elapsed_s=(self._traced_until.counters.monotonic_ns - self.started_ns) / 1e9,
+            ops=ops,
+            syncs=self.settings.syncs(ops, self._traced_until.timed_syncs, self._figures),
+        )
 
     def record_in_flight(self, call: OperationInFlight) -> None:
         self._operations_in_flight[call.writer] = call
@@ -269,6 +316,7 @@ class StepRecorder:
             counter_intervals=self.times.counter_intervals
             or (self.intervals.counted_intervals() if self.settings.writers == 1 else ()),
             trace=self.trace,
+            traced_part=self._traced_part() if self.trace else None,
             figures=self.reported_figures.figures,
         )
 

@@ -116,6 +116,8 @@ class StepRunner:
         async for frame in probe.frames():
             if isinstance(frame, Samples):
                 self._recorder.add_samples(frame)
+                if self._recorder.is_slowed_by_trace and self._trace.pause():
+                    self._recorder.end_traced_part()
             else:
                 self._on_frame(probe, frame)
             if self._recorder.has_ended:
@@ -197,9 +199,10 @@ class StepRunner:
             recorder.error = Failure(call="probe", errno=None, message=_early_end_message(status))
 
     async def _read_trace(self) -> None:
-        """Read the trace up to the last reading of the counters. Drop it if the server's processes are unknown."""
-        if self._recorder.newest_counters is not None:
-            trace = await self._trace.end(self._recorder.newest_counters.monotonic_ns)
+        """Read the trace of the step or of its traced part. Drop it if the server's processes are unknown."""
+        until_ns = self._recorder.traced_until_ns
+        if until_ns is not None:
+            trace = await self._trace.end(until_ns)
             self._recorder.trace = trace if self._server_pids is not None else None
 
     def _step(self) -> Step:

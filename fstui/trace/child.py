@@ -107,8 +107,13 @@ class RunTrace(TracingChild):
         """Begin a step at ``from_ns`` (CLOCK_MONOTONIC). ``pids``: further processes that belong to this run."""
         self._send(from_ns=from_ns, own=list(pids))
 
+    def pause(self) -> bool:
+        """Trace nothing more of this step."""
+        self._send(pause=True)
+        return True
+
     async def end(self, until_ns: int) -> tuple[DeviceTrace, ...] | None:
-        """End the step. Return the requests at each device, or None if the program failed."""
+        """End the step. Return the requests until ``until_ns`` at each device, or None if the program failed."""
         self._send(until_ns=until_ns)
         reply = await self._read_reply(SUM_TIMEOUT_S)
         return msgspec.convert(reply["devices"], tuple[DeviceTrace, ...]) if "devices" in reply else None

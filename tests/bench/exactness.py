@@ -89,7 +89,8 @@ def measured(case: Case, directory: str) -> Run:
 def ours_per_sync(run: Run) -> float:
     """Return fstui's own flushes at the device below the filesystem; further down, workers request them."""
     (step,) = run.steps
-    return max(seen.requested_by_us or 0 for seen in step.trace or ()) / step.syncs
+    syncs = step.traced_part.syncs if step.traced_part else step.syncs
+    return max(seen.requested_by_us or 0 for seen in step.trace or ()) / syncs
 
 
 def as_it_must_be(judged: Run | Judgement, case: Case) -> bool:

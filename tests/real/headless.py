@@ -82,7 +82,8 @@ def own_flushes_per_sync(run: Run, device: str) -> float:
     step = step_named(run, "fdatasync")
     traced = next((trace.requested_by_us for trace in step.trace or () if trace.device == device), None)
     counted = flushes_per_sync(run, device)
-    return counted if traced is None else min(counted, traced / step.syncs)
+    syncs = step.traced_part.syncs if step.traced_part else step.syncs
+    return counted if traced is None else min(counted, traced / syncs)
 
 
 def bytes_arrived(run: Run, device: str, step: str = "fdatasync") -> float:

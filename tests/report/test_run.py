@@ -11,6 +11,7 @@ from fstui.measure.kinds.sysbench import Sysbench
 from fstui.model.judgement import Speed
 from fstui.model.plan import Plan, PlannedStep
 from fstui.model.run import Run, ScenarioRef
+from fstui.model.steps import TracedPart
 from fstui.report import compare, formats, history, plans
 from fstui.report.characters import printable
 from fstui.report.figures import Counts, step_line
@@ -62,13 +63,18 @@ def test_the_whole_result_in_plain_text() -> None:
 
 
 SKIPPED = replace(FAILED, status="skipped", error=None, reason="no O_DIRECT on tmpfs")
+PARTLY_TRACED = replace(
+    SYNCED,
+    trace=(traced(us=168),),
+    traced_part=TracedPart(elapsed_s=SYNCED.elapsed_s / 10, ops=168, syncs=168),
+)
 ENOUGH = replace(SYNCED, ops=500, elapsed_s=0.0053, settings=SyncWrites(seconds=1.4, enough_ops=500))
 
 
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"steps": (replace(SYNCED, trace=(traced(us=1680),)),)}, "Tracing added about 1 µs to each sync; the rates"),
+        ({"steps": (PARTLY_TRACED,)}, "so it ran for only 10\xa0% of their time"),
         ({"steps": (FAILED,)}, "O_DIRECT failed: pwrite: Input/output error"),
         ({"steps": (SKIPPED,)}, "O_DIRECT skipped: no O_DIRECT on tmpfs"),
         ({"steps": (ENOUGH,)}, "fdatasync: ended after 500 operations in 5.3 ms, as planned"),

@@ -7,10 +7,11 @@ from fstui.measure.kinds.sysbench import Sysbench
 from fstui.measure.wire.frames import Samples
 from fstui.model.counters import Counters, DeviceCounters
 from fstui.model.plan import PlannedStep
-from fstui.model.steps import CounterInterval, PendingOperation, StallSummary, StepStatus
+from fstui.model.steps import CounterInterval, PendingOperation, StallSummary, StepStatus, TracedPart
 from fstui.runs.recorder import MIN_INTERVAL_NS, MIN_INTERVALS, Intervals, OperationInFlight, ProbeTimes, StepRecorder
 from tests.bench import long
 from tests.factories.runs import START_NS, counted, planned, target
+from tests.factories.steps import traced
 
 MS = 1_000_000
 
@@ -92,6 +93,52 @@ def operations(step: StepRecorder, first_ms: int, last_ms: int) -> None:
     """Report operations of 1 ms, each half write and half sync."""
     ends = [START_NS + half * MS // 2 for half in range(2 * first_ms + 1, 2 * last_ms + 1)]
     step.add_samples(Samples.from_part_ends(0, 2, START_NS + first_ms * MS, ends))
+
+
+def test_a_fast_step_is_traced_until_enough_was_reported() -> None:
+    step = recorder()
+    operations(step, 0, 90)
+    assert not step.is_slowed_by_trace
+    operations(step, 90, 120)
+    assert step.is_slowed_by_trace
+    step.end_traced_part()
+    assert not step.is_slowed_by_trace
+    operations(step, 120, 900)
+    assert step.traced_until_ns == START_NS + 120 * MS
+    step.trace = (traced(us=120),)
+    assert step.step("finished", 0.0).traced_part == TracedPart(elapsed_s=0.12, ops=120, syncs=120)
+
+
+def test_the_traced_part_counts_operations_that_were_reported_later() -> None:
+    step = recorder(writers=2)
+    step.add_samples(Samples.from_part_ends(0, 2, START_NS, [START_NS + half * MS // 2 for half in range(1, 241)]))
+    step.end_traced_part()
+    step.add_samples(Samples.from_part_ends(1, 2, START_NS, [START_NS + half * MS for half in range(1, 201)]))
+    step.trace = (traced(us=180),)
+    assert step.step("finished", 0.0).traced_part == TracedPart(elapsed_s=0.12, ops=180, syncs=180)
+
+
+def test_a_slow_step_is_traced_to_its_end() -> None:
+    step = recorder()
+    for first_ms in range(0, 1000, 4):  # 250 operations per second
+        ends = [START_NS + (first_ms + 2) * MS, START_NS + (first_ms + 4) * MS]
+        step.add_samples(Samples.from_part_ends(0, 2, START_NS + first_ms * MS, ends))
+    assert step.ops == 250
+    assert not step.is_slowed_by_trace
+
+
+@pytest.mark.parametrize(("ops", "is_slowed"), [(900, False), (1100, True)])
+def test_enough_syncs_are_traced_even_if_they_are_rare(ops: int, is_slowed: bool) -> None:
+    step = recorder(sync="fsync", sync_every=10)
+    part_ends, now_ns = [], START_NS
+    for number in range(1, ops + 1):
+        now_ns += MS // 10
+        part_ends.append(now_ns)
+        now_ns += MS // 10 if number % 10 == 0 else 0
+        part_ends.append(now_ns)
+    step.add_samples(Samples.from_part_ends(0, 2, START_NS, part_ends))
+    assert (step.ops, step.syncs) == (ops, ops // 10)
+    assert step.is_slowed_by_trace == is_slowed
 
 
 def test_the_numbers_of_a_snapshot_are_of_one_moment() -> None:

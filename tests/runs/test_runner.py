@@ -23,7 +23,7 @@ from fstui.model.events import (
 )
 from fstui.model.judgement import Finding
 from fstui.model.run import Run
-from fstui.model.steps import Failure, Snapshot
+from fstui.model.steps import Failure, Snapshot, TracedPart
 from fstui.model.storage import Medium, Space
 from fstui.runs import runner
 from fstui.runs.machine.base import SaveResult
@@ -86,8 +86,9 @@ async def test_a_replay_has_the_same_findings(medium: Medium | None) -> None:
 
 async def test_the_results_of_the_trace_are_replayed() -> None:
     trace = traced(us=900, kernel=3, others=70, device_flush_ns=DeviceTimes(p50=40_000, p99=90_000, max=1_000_000))
-    run, _ = await finished(replaying(saved(STEPS[0], replace(STEPS[1], trace=(trace,)))))
-    assert [step.trace for step in run.steps] == [None, (trace,)]
+    part = TracedPart(elapsed_s=0.1, ops=900, syncs=900)
+    run, _ = await finished(replaying(saved(STEPS[0], replace(STEPS[1], trace=(trace,), traced_part=part))))
+    assert [(step.trace, step.traced_part) for step in run.steps] == [(None, None), ((trace,), part)]
     assert decode_run(encode(run)) == run
     sentence = "only root may trace the kernel"
     run, events = await finished(replaying(replace(saved(), untraced=sentence)))

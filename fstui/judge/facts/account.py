@@ -91,16 +91,21 @@ class FlushAccount(NamedTuple):
         return self.counters_lack_flushes or self.trace_lacks_flushes
 
     @property
+    def own_flushes(self) -> float | None:
+        """fstui's own flushes according to the trace; if it covers a part of the step, the same share of the rest."""
+        return self.trace.own.low * self.syncs / self.trace.syncs if self.trace and self.trace.syncs else None
+
+    @property
     def counters_lack_flushes(self) -> bool:
         """Whether the devices counted too few flushes, including those of other processes."""
         if self.counted is None or self.expected is None:
             return False
-        return self._too_few(self.counted.low, self.expected)
+        return _too_few(self.counted.low, self.expected, self.syncs)
 
     @property
     def trace_lacks_flushes(self) -> bool:
         """Whether the trace shows too few flushes, even if every flush that may be fstui's own is counted."""
-        return self.trace is not None and self._too_few(self.trace.own.high, self.trace.expected)
+        return self.trace is not None and _too_few(self.trace.own.high, self.trace.expected, self.trace.syncs)
 
     @property
     def counters_are_complete(self) -> bool:
@@ -115,7 +120,7 @@ class FlushAccount(NamedTuple):
         trace = self.trace
         if trace is None or trace.expected.low < 1:
             return False
-        return not (self._too_few(trace.own.low, trace.expected) or self.lacks_flushes or self.lacks_bytes)
+        return not (_too_few(trace.own.low, trace.expected, trace.syncs) or self.lacks_flushes or self.lacks_bytes)
 
     @property
     def per_sync(self) -> float:
@@ -166,7 +171,7 @@ class FlushAccount(NamedTuple):
             devices = self._lacking_devices if self.counters_lack_flushes else self.reached_devices
             return Arrival(devices, flushes, self.expected, self.syncs, None)
         number = self.trace.own.high if self.trace_lacks_flushes else self.trace.own.low
-        return Arrival(self.trace.devices, number, self.trace.expected, self.syncs, self.trace)
+        return Arrival(self.trace.devices, number, self.trace.expected, self.trace.syncs, self.trace)
 
     @property
     def reached_devices(self) -> tuple[Node, ...]:
@@ -178,9 +183,18 @@ class FlushAccount(NamedTuple):
         arrival = self.arrival
         if arrival.trace:
             suffix = f"; fstui's own, according to {TRACE}"
-            return arrival.line(self.step, requests="flushes or FUA writes", suffix=suffix)
-        own = f"; {count(self.trace.own.low)} of them by fstui, according to {TRACE}" if self.trace else ""
+            operations = "syncs" if arrival.syncs == self.syncs else "traced syncs"
+            return arrival.line(self.step, requests="flushes or FUA writes", operations=operations, suffix=suffix)
+        own = f"; {self._own_flushes_text}, according to {TRACE}" if self.trace else ""
         return arrival.line(self.step, requests="flushes", suffix=own)
+
+    @property
+    def _own_flushes_text(self) -> str:
+        trace = self.trace
+        assert trace
+        if trace.syncs == self.syncs:
+            return f"{count(trace.own.low)} of them by fstui"
+        return f"{count(trace.own.low)} by fstui for the {count(trace.syncs)} syncs that were traced"
 
     @property
     def byte_line(self) -> str:
@@ -207,7 +221,7 @@ class FlushAccount(NamedTuple):
         if expected is None:
             return self.devices
         return self._devices_except(
-            lambda counters: counters.flushes is not None and not self._too_few(counters.flushes, expected)
+            lambda counters: counters.flushes is not None and not _too_few(counters.flushes, expected, self.syncs)
         )
 
     def _devices_except(self, excludes: Callable[[DeviceCounters], bool]) -> tuple[Node, ...]:
@@ -216,11 +230,12 @@ class FlushAccount(NamedTuple):
         remaining = tuple(device for device, counters in all_counters if not (counters and excludes(counters)))
         return remaining or self.devices
 
-    def _too_few(self, arrived: float, expected: Range) -> bool:
-        """Return whether too few arrived. ``MISSING_TOLERANCE`` applies to an exact number and to a range from 1."""
-        is_strict = expected.low in (1, expected.high)
-        tolerated = max(1, MISSING_TOLERANCE * self.syncs) if is_strict else (1 - ENOUGH_SHARE) * self.syncs
-        return arrived < expected.low * (self.syncs - tolerated)
+
+def _too_few(arrived: float, expected: Range, syncs: int) -> bool:
+    """Return whether too few arrived. ``MISSING_TOLERANCE`` applies to an exact number and to a range from 1."""
+    is_strict = expected.low in (1, expected.high)
+    tolerated = max(1, MISSING_TOLERANCE * syncs) if is_strict else (1 - ENOUGH_SHARE) * syncs
+    return arrived < expected.low * (syncs - tolerated)
 
 
 def fewest_flushes(accounts: Iterable[FlushAccount]) -> FlushAccount:

@@ -37,7 +37,9 @@ class CommitStep(NamedTuple):
         """The step as if each commit were one sync of the binary log or the WAL, even if commits are not durable."""
         flags = self.settings.log_flags
         sync = SyncWrites(offsets="append", prefill="none", sync="none" if flags else "fdatasync", open_flags=flags)
-        return WriteStep(replace(self.step, syncs=self.step.ops, bytes=0), sync)
+        part = self.step.traced_part
+        traced_part = replace(part, syncs=part.ops) if part else None
+        return WriteStep(replace(self.step, syncs=self.step.ops, bytes=0, traced_part=traced_part), sync)
 
     @property
     def is_countable(self) -> bool:
@@ -126,7 +128,7 @@ class DatabaseCommits:
         if not (own_complete or self._own_flushes_per_sync(commit_syncs) or commits.settings.preloads):
             return None
         expected = Range(top.trace.expected.low, top.trace.expected.low)
-        arrival = Arrival(top.trace.devices, top.trace.own.high, expected, top.syncs, top.trace)
+        arrival = Arrival(top.trace.devices, top.trace.own.high, expected, top.trace.syncs, top.trace)
         return CountedCommits(*commits, top, arrival)
 
     def _own_flushes_per_sync(self, commit_syncs: WriteStep) -> float | None:

@@ -87,7 +87,7 @@ class StepCounts:
         others_flushed = others > tolerated
         others_wrote = others_flushed or (account is not None and account.others_wrote)
         if others_wrote:
-            own = account.trace.own.low if account and account.trace and account.trace_is_complete else None
+            own = account.own_flushes if account and account.trace_is_complete else None
             counts = counts._replace(flushes=self._traced_flushes(step, level) if own is None else Range(own, own))
         other_bytes = self._case.other_writers.bytes_per_s(counts.devices) * step.elapsed_s
         has_surplus = counts.written_bytes is not None and counts.written_bytes.low > step.bytes
@@ -108,13 +108,17 @@ class StepCounts:
         """Return fstui's own flushes and FUA writes; None below the topmost level, or if the trace is inconclusive."""
         top = next(iter(self._accounts(step)), None)
         if top and top.level is level and top.arrival.trace and (top.outcome == "complete" or top.trace_lacks_flushes):
-            return Range(top.arrival.flushes, top.arrival.flushes)
+            flushes = top.arrival.per_sync * top.syncs
+            return Range(flushes, flushes)
         return None
 
-    def _traced_other_flushes(self, step: Step | Snapshot, counts: LevelCounts) -> int:
-        traces = (step.trace if isinstance(step, Step) else None) or ()
+    def _traced_other_flushes(self, step: Step | Snapshot, counts: LevelCounts) -> float:
+        """Return the traced flushes of others; if a part of the step was traced, as many per second in the rest."""
+        if not isinstance(step, Step) or not step.trace:
+            return 0.0
         device_ids = {node.id for node in counts.devices}
-        return sum(trace.requested_by_others or 0 for trace in traces if trace.device in device_ids)
+        others = sum(trace.requested_by_others or 0 for trace in step.trace if trace.device in device_ids)
+        return others * step.elapsed_s / step.traced_part.elapsed_s if step.traced_part else others
 
     def _other_flushes(self, step: Step | Snapshot, counts: LevelCounts) -> float:
         """Estimate the flushes of other programs at these devices: the trace's number, or the idle rate if higher."""

@@ -61,6 +61,12 @@ class WriteStep(NamedTuple):
         return self.settings.syncs(self.step.ops, self.step.syncs, Figures())
 
     @property
+    def traced_syncs(self) -> int:
+        """The number of syncs in the part of the step that was traced."""
+        part = self.step.traced_part
+        return self.settings.syncs(part.ops, part.syncs, Figures()) if part else self.syncs
+
+    @property
     def intervals(self) -> tuple[WriteStep, ...]:
         """The intervals of at least MIN_INTERVAL_OPS operations, as steps; empty unless every operation is one sync."""
         if self.settings.sync_every != 1:
@@ -81,6 +87,7 @@ class WriteStep(NamedTuple):
             counters=interval.counters,
             counter_intervals=(),
             trace=None,
+            traced_part=None,
         )
         return self._replace(step=step)
 

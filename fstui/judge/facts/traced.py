@@ -31,10 +31,12 @@ TRACE = "the kernel's trace"
 
 
 class TracedFlushes(NamedTuple):
-    """The flushes and FUA writes of one step in the kernel's trace, at the topmost level."""
+    """The flushes and FUA writes in the kernel's trace of one step or its traced part, at the topmost level."""
 
     devices: tuple[Node, ...]
     """The devices to which the filesystem submitted the flushes."""
+    syncs: int
+    """The syncs in the traced part of the step."""
     expected: Range
     """Flushes and FUA writes that are expected per sync."""
     own: Range
@@ -67,6 +69,7 @@ def traced_flushes(
     device_traces = [traces[_traced_device(stack, node).id] for node in devices]
     return TracedFlushes(
         devices=devices,
+        syncs=write_step.traced_syncs,
         expected=expected.plain,
         own=Range(own.arrived_range(quantity).low, possible.arrived_range(quantity).low),
         others=sum(trace.requested_by_others or 0 for trace in device_traces),

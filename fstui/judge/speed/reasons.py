@@ -78,7 +78,8 @@ def _other_writers(case: Case, step: Step) -> Iterator[Reason]:
     """Yield other processes that flushed or wrote during the step, from the kernel's trace if there is one."""
     most_by_others = max((trace.requested_by_others or 0 for trace in step.trace or ()), default=0)
     noisy = [account for account in case.flushes.noisy_accounts if account.step is step]
-    if most_by_others >= MIN_OTHERS_PER_SYNC * max(step.syncs, 1):
+    syncs = step.traced_part.syncs if step.traced_part else step.syncs
+    if most_by_others >= MIN_OTHERS_PER_SYNC * max(syncs, 1):
         evidence = f"{step.name}: {most_by_others} flushes by other processes"
         yield _others_reason(case, "other processes flushed the same device at that time", evidence)
     elif noisy:

@@ -79,7 +79,9 @@ def _stalled_servers(case: Case) -> Iterator[StalledStep]:
 
 
 def slowest_device(step: Step) -> tuple[str, int] | None:
-    """Return the device with the longest request in the trace, and the time of that request in ns."""
+    """Return the device with the longest request and its time in ns; None if the whole step was not traced."""
+    if step.traced_part:
+        return None
     longest = (
         (trace.device, times.max)
         for trace in step.trace or ()

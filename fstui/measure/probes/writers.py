@@ -155,7 +155,9 @@ class WriteLoop(ABC):
     def run(self) -> None:
         """Do operations until ``is_over``. Raises CallError."""
         batch, starvation = self.batch_function(), Starvation()
-        self.state[STARTED] = self.started_ns = now = sent_ns = clock()
+        self.state[STARTED] = self.started_ns = now = clock()
+        # send first after one check, because fstui traces a fast step only until then
+        sent_ns = now + POLL_INTERVAL_NS - SEND_INTERVAL_NS
         try:
             while not self.is_over(now - self.started_ns):
                 self.state[LAST_CHECK] = now

@@ -118,6 +118,10 @@ class StepTracing(Protocol):
         """Begin a step. ``pids``: processes that work for the step and that fstui did not start."""
         return
 
+    def pause(self) -> bool:
+        """Trace nothing more of this step. Returns False without a trace."""
+        return False
+
     async def end(self, until_ns: int) -> tuple[DeviceTrace, ...] | None:
         """End the step. Returns the requests at each block device; None if they are unknown."""
         return None

@@ -2,8 +2,9 @@
 
 stdin: a line of JSON with "name" (of the trace instance), "own" (pids of fstui), "devices" (kernel names) and "entry"
 (the instance's file in the ledger). Then a line {"own": […], "from_ns": …} when a step has begun, and {"until_ns": …}
-when it has ended; times are those of CLOCK_MONOTONIC. stdout: {"ready": true} or {"error": "…"}, then a line
-{"devices": […]} for each step. When stdin closes, the program removes the instance and then its entry.
+when it has ended; between them perhaps {"pause": true}, to record nothing more of the step. Times are those of
+CLOCK_MONOTONIC. stdout: {"ready": true} or {"error": "…"}, then a line {"devices": […]} for each step. When stdin
+closes, the program removes the instance and then its entry.
 
 ``remove`` is called by ``fstui.measure.children.call_helper``.
 """
@@ -37,9 +38,12 @@ MAX_FILTER_DEVICES = 128
 """Maximum number of devices in a filter, because the filter's text must fit into a page."""
 FLUSH_FILTER, WRITE_FILTER = 'rwbs ~ "*F*"', '(rwbs ~ "*F*" || rwbs ~ "*W*")'
 """Some other events pass these filters, because the kernel also compares bytes after the end of the string."""
-REQUEST_EVENTS = ("block/block_rq_issue", "block/block_rq_complete")
+FORK_EVENT, BIO_EVENT = "sched/sched_process_fork", "block/block_bio_queue"
+ISSUE_EVENT, COMPLETE_EVENT = "block/block_rq_issue", "block/block_rq_complete"
+REQUEST_EVENTS = frozenset((ISSUE_EVENT, COMPLETE_EVENT))
 """A sync causes four of these events at each device. Together they take about 2 µs. The event block_bio_queue, which
 counts the flush, takes 0.6 µs (Linux 6.18 in a virtual machine)."""
+EVENTS = frozenset((FORK_EVENT, BIO_EVENT)) | REQUEST_EVENTS
 MAX_BYTES_PER_S = 500_000
 """About 8 000 events per second. If a step causes more, fstui counts its flushes but does not record its requests,
 because that would slow the step down by up to 15 %."""
@@ -105,7 +109,9 @@ class FlushCounter(EventRecording):
         self._lost_before = 0
         self._is_incomplete = False
         """Whether events of the step were added up before ``begin`` was called, and so are missing from its counts."""
-        self._requests_recorded = True
+        self._recorded_events = EVENTS
+        self._requests_known = True
+        """Whether the requests of the whole step were recorded, as far as the step was traced."""
         self._bytes_before_step = 0
         self._lineage = Lineage()
         self._in_outermost_namespace = in_outermost_namespace()
@@ -115,24 +121,31 @@ class FlushCounter(EventRecording):
     def _enable(self, own_pids: list[int]) -> None:
         enable = self.enable
         bio, request = ("common_pid", "dev", "rwbs", "comm"), ("dev", "sector", "rwbs")
-        self._fork_event = enable(TracedEvent("sched/sched_process_fork", ("parent_pid", "child_pid")))
-        self._bio_event = enable(TracedEvent("block/block_bio_queue", bio, self._device_filter(FLUSH_FILTER)))
+        self._fork_event = enable(TracedEvent(FORK_EVENT, ("parent_pid", "child_pid")))
+        self._bio_event = enable(TracedEvent(BIO_EVENT, bio, self._device_filter(FLUSH_FILTER)))
         write_filter = self._device_filter(WRITE_FILTER)
-        self._issue_event, _ = (enable(TracedEvent(name, request, write_filter)) for name in REQUEST_EVENTS)
+        self._issue_event = enable(TracedEvent(ISSUE_EVENT, request, write_filter))
+        enable(TracedEvent(COMPLETE_EVENT, request, write_filter))
+        self._add_kernel_threads()
+        self.add_own(own_pids)
+
+    def _add_kernel_threads(self) -> None:
         if self._in_outermost_namespace:
             self._lineage.add("kernel_threads", family([KTHREADD]))
-        self.add_own(own_pids)
 
     def _device_filter(self, requests: str) -> str:
         if len(self._devices) > MAX_FILTER_DEVICES:
             return requests
         return f"({' || '.join(f'dev == {device.number}' for device in self._devices)}) && {requests}"
 
-    def _record_requests(self, on: bool) -> None:
-        if on != self._requests_recorded:
-            self._requests_recorded = on
-            for name in REQUEST_EVENTS:
-                self.switch_event(name, on=on)
+    def _record(self, events: frozenset[str]) -> None:
+        for name in events ^ self._recorded_events:
+            self.switch_event(name, on=name in events)
+        self._recorded_events = events
+
+    def pause(self) -> None:
+        """Record nothing more of the step. Even an event that its filter drops delays each sync."""
+        self._record(frozenset())
 
     def add_own(self, pids: list[int]) -> None:
         """Count these processes and their descendants as fstui's own. Raises TracefsError."""
@@ -150,7 +163,8 @@ class FlushCounter(EventRecording):
             os.setpriority(os.PRIO_PROCESS, 0, LOWEST_PRIORITY)
             elapsed_s = (now_ns - self._step_start_ns) / 1e9
             if self.collected_bytes - self._bytes_before_step > MAX_BYTES_PER_S * max(elapsed_s, FIRST_READ_DELAY_S):
-                self._record_requests(False)
+                self._requests_known = False
+                self._record(self._recorded_events - REQUEST_EVENTS)
         if self._store.bytes > self._max_buffered_bytes:
             self._add_events(time.monotonic_ns() - MAX_BEGIN_DELAY_NS)
 
@@ -167,8 +181,10 @@ class FlushCounter(EventRecording):
         lost_events = self.lost()
         missing = lost_events - self._lost_before + self._is_incomplete
         self._lost_before, self._step_start_ns = lost_events, None
-        requests_known = self._requests_recorded
-        self._record_requests(True)
+        requests_known, self._requests_known = self._requests_known, True
+        if FORK_EVENT not in self._recorded_events:
+            self._add_kernel_threads()  # those that started during the pause
+        self._record(EVENTS)
         return [sums.as_dict(missing, self._in_outermost_namespace, requests_known) for sums in self._sums.values()]
 
     def _add_events(self, until_ns: int) -> None:
@@ -214,7 +230,10 @@ def run(counter: FlushCounter) -> None:
                 counter.begin(request["from_ns"])
                 interval_s = FIRST_READ_DELAY_S
                 continue
-            say(devices=counter.end(request["until_ns"]))
+            if "pause" in request:
+                counter.pause()
+            else:
+                say(devices=counter.end(request["until_ns"]))
         counter.read()
         target_s = interval_s * TARGET_FILL / counter.max_fill if counter.max_fill else MAX_READ_INTERVAL_S
         interval_s = min(MAX_READ_INTERVAL_S, max(MIN_READ_INTERVAL_S, target_s))

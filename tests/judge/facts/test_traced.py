@@ -8,8 +8,9 @@ import pytest
 
 from fstui.judge import Case
 from fstui.judge.facts.account import FlushAccount
+from fstui.judge.facts.step_counts import StepCounts
 from fstui.model.counters import DeviceTrace
-from fstui.model.steps import Step
+from fstui.model.steps import Step, TracedPart
 from fstui.model.storage import Node, Target
 from tests.factories.evidence import busy, evidence
 from tests.factories.steps import step, traced
@@ -56,6 +57,22 @@ def test_flushes_are_own_only_if_no_other_may_be(
     storage: Target | None, trace: DeviceTrace, how: dict[str, Any], outcome: str
 ) -> None:
     assert top(storage or on_disk(), trace, **how).outcome == outcome
+
+
+@pytest.mark.parametrize(
+    ("own", "outcome", "per_sync"),
+    [pytest.param(200, "complete", 1.0, id="all"), pytest.param(190, "missing", 0.95, id="ten are missing")],
+)
+def test_a_part_that_was_traced_decides_for_the_step(own: int, outcome: str, per_sync: float) -> None:
+    done = seen(traced(us=own, others=400))
+    part = TracedPart(elapsed_s=done.elapsed_s / 10, ops=200, syncs=200)
+    case = Case(evidence(on_disk(), msgspec.structs.replace(done, traced_part=part), idle=busy("sda", 900)))
+    account = case.flushes.synced_accounts[0][0]
+    assert (account.outcome, account.arrival.per_sync) == (outcome, per_sync)
+    (step,) = case.steps.all
+    counts = StepCounts(case)
+    assert counts.flushes(step, step.settings) == per_sync * SYNCS
+    assert counts.shared_with_others(step)
 
 
 def test_bios_of_a_partition_are_traced_at_the_disk() -> None:

@@ -89,8 +89,9 @@ def _arrived(case: Case, proof: Proof) -> Conclusion:
 
 
 def _flushes_clause(accounts: Sequence[FlushAccount], per_sync: str) -> str:
-    syncs, expected = count(sum(account.syncs for account in accounts)), accounts[0].arrival.expected
-    all_arrived = all(account.arrival.flushes >= account.syncs for account in accounts)
+    arrivals = [account.arrival for account in accounts]
+    syncs, expected = count(sum(arrival.syncs for arrival in arrivals)), arrivals[0].expected
+    all_arrived = all(arrival.flushes >= arrival.syncs for arrival in arrivals)
     if per_sync == "1.00" and expected == (1, 1) and all_arrived:
         return f"Each of {syncs} syncs sent one flush"
     return f"{syncs} syncs sent {per_sync} flushes each ({words.expected_text(expected)} expected)"

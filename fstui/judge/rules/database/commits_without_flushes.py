@@ -55,16 +55,16 @@ def commits_without_flushes(case: Case) -> Iterator[Conclusion]:
 
 def _missing_flushes(case: Case, missing: Sequence[CountedCommits]) -> Conclusion:
     worst = min(missing, key=lambda commits: commits.arrival.per_sync)
-    step, settings, where = worst.step, worst.settings, words.devices(worst.arrival.devices)
-    per_commit, libraries = ratio(worst.arrival.per_sync), settings.preloads
+    step, settings, arrival, where = worst.step, worst.settings, worst.arrival, words.devices(worst.arrival.devices)
+    per_commit, libraries = ratio(arrival.per_sync), settings.preloads
     cause = f"A layer above {where} drops flushes."
     if libraries:
         cause = f"{', '.join(libraries)} is loaded into the server and stubs its syncs."
     return Conclusion(
         title=f"{per_commit} flushes per commit at {where}, {worst.expected:g} expected",
         sentence=f"{settings.database} is set to durable commits ({', '.join(settings.settings)}), and "
-        f"{count(step.ops)} commits ({step.name}) produced {count(worst.arrival.flushes)} flushes at {where} in "
-        f"{words.time_measured([step])}: {per_commit} each, {worst.expected:g} expected. {cause}",
+        f"{count(arrival.syncs)} commits ({step.name}) produced {count(arrival.flushes)} flushes at {where} "
+        f"in {words.time_measured([step])}: {per_commit} each, {worst.expected:g} expected. {cause}",
         verdict="not-durable",
         scope="process",
         steps=[commits.step for commits in missing],
