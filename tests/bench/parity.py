@@ -60,6 +60,8 @@ LIMIT_PER_S = 200
 MAX_S = 340.0
 """All rows together, except with ``--all``. On a busy host there are fewer rounds."""
 FEWEST = 5
+SETTLE_S = 0.3
+"""Time between the start or the stop of a trace and a measurement. In a run, it is one second."""
 TRACED, UNTRACED, FIO = "fstui", "fstui, no trace", "fio"
 MEMORY = "memory"
 FIGURES = Measured._fields
@@ -88,9 +90,11 @@ class Bench(NamedTuple):
         try:
             if traced and trace.untraced:
                 sys.exit(f"not traced: {trace.untraced}")
+            await asyncio.sleep(SETTLE_S)
             return await step_of(settings, self.directory, self.machine, self.stack, trace)
         finally:
             await trace.stop()
+            await asyncio.sleep(SETTLE_S)
 
     def contestants(self, work: Work, seconds: float) -> dict[str, Contestant]:
         """Return fio twice, and fstui with the trace and without."""
@@ -106,7 +110,7 @@ class Bench(NamedTuple):
 
 def main(argv: list[str]) -> int:
     """Print the ratios of each storage and each way to sync. Return 1 if a budget is missed, or nothing is proved."""
-    options = parser("parity", rounds=20, directory="/var/tmp", seconds=0.25)
+    options = parser("parity", rounds=20, directory="/var/tmp", seconds=0.5)
     options.add_argument("--all", action="store_true", help="every way to sync on each storage; takes 15 minutes")
     options.add_argument("--fit", action="store_true", help="the operations of fstui fit instead")
     options.add_argument("--tools", action="store_true", help="compare with ioping and pg_test_fsync instead")

@@ -8,7 +8,14 @@ from typing import Any
 import pytest
 
 from fstui.measure.probes import writers
-from fstui.measure.probes.writers import MAX_PENDING_FRAMES, SEND_INTERVAL_NS, Batch, Shared, WriteLoop
+from fstui.measure.probes.writers import (
+    FIRST_INTERVAL_NS,
+    MAX_PENDING_FRAMES,
+    SEND_INTERVAL_NS,
+    Batch,
+    Shared,
+    WriteLoop,
+)
 from fstui.measure.wire.frames import Decoder, Frame
 from fstui.measure.wire.stdio import CallError
 
@@ -39,10 +46,10 @@ class Played(WriteLoop):
         self.sent_ns.append(self._now_ns)
 
 
-def test_samples_are_sent_four_times_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_samples_are_sent_early_then_four_times_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
     played = Played(monkeypatch, frames_per_batch=1)
     played.run()
-    assert played.sent_ns[:4] == [SEND_INTERVAL_NS * number for number in (1, 2, 3, 4)]
+    assert played.sent_ns[:4] == [FIRST_INTERVAL_NS + SEND_INTERVAL_NS * number for number in range(4)]
 
 
 def test_many_samples_are_sent_before_the_pipe_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
