@@ -159,7 +159,7 @@ class FlushCounter(EventRecording):
     def read(self) -> None:
         """Empty the kernel's buffers. Stop recording requests if there are many. Add events up if many are buffered."""
         now_ns = self.collect()
-        if self._step_start_ns is not None:
+        if self._step_start_ns is not None and self._recorded_events:
             os.setpriority(os.PRIO_PROCESS, 0, LOWEST_PRIORITY)
             elapsed_s = (now_ns - self._step_start_ns) / 1e9
             if self.collected_bytes - self._bytes_before_step > MAX_BYTES_PER_S * max(elapsed_s, FIRST_READ_DELAY_S):
