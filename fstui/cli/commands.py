@@ -15,14 +15,14 @@ SECTIONS = {
     "Measure": {
         "list": ("host", "List filesystems, devices, and faults in their configuration."),
         "check": ("host", "Test every writable filesystem, about four seconds each."),
-        "fit": ("fit", "Measure whether storage suits etcd and other products."),
+        "fit": ("fit", "Measure whether storage is fast enough for etcd and others."),
         "scenarios": ("catalog", "List the scenarios: what each measures and writes."),
         "run": ("run", "Run a scenario in a directory and judge the storage below it."),
         "watch": ("watch", "Show which programs wait for which files, and why."),
         "record": ("recording", "Record storage activity, for a later 'what-happened'."),
         "what-happened": ("recording", "Show which program waited for what at a past time, and why."),
         "powercut": ("powercut", "Test durability with a power cut and a second machine."),
-        "fleet": ("fleet", "Run, check, watch or list on many hosts, and compare them."),
+        "fleet": ("fleet", "Run fstui on many hosts, and compare the hosts."),
         "clean": ("host", "Remove what earlier runs left behind."),
     },
     "Saved runs": {
@@ -33,7 +33,7 @@ SECTIONS = {
         "references": ("catalog", "List the rates that runs are compared with."),
     },
     "Documentation": {
-        "explain": ("documentation", "Explain a rule or a word, or show a page of documentation."),
+        "explain": ("documentation", "Explain a rule, a word or a log message, or show a page."),
         "manual": ("documentation", "Print the man page."),
         "completion": ("completion", "Print or install completion for bash, zsh and fish."),
         "schema": ("documentation", "Print the JSON Schema of one kind of JSON output."),

@@ -39,7 +39,9 @@ _ENVIRONMENT = (
 @click.argument("words", metavar="[RULE | PAGE | WORD | MESSAGE]", nargs=-1, shell_complete=completion.pages_and_words)
 @format_option("plain", "markdown")
 def explain(words: tuple[str, ...], format_: str) -> None:
-    """Explain a rule, a word or a log message, or show a page of the documentation. Without an argument, list them all.
+    """Explain a rule, a word or a log message, or show a page of the documentation.
+
+    Without an argument, list all rules, words, log messages and pages.
 
     MESSAGE is a line, in quotation marks, from the log of etcd, PostgreSQL, Redis, the kernel or another program. The
     page says what the message means and what to do. It also names a command that finds out whether the disk, the CPU or

@@ -26,7 +26,7 @@ from fstui.runs import checking
     multiple=True,
     metavar="NAME",
     help="Measure only for this product, such as etcd or 'Redis everysec' ('fstui explain fit' lists them). Exit with "
-    "status 3 if the storage is too slow for it. May be repeated.",
+    "status 3 if the storage is too slow for this product, or if the verdict is suspicious or worse. May be repeated.",
 )
 @yes_option
 @trace_option
@@ -36,9 +36,9 @@ from fstui.runs import checking
 def fit(directories: Sequence[str], products: Sequence[str], format_: str, output: Path | None, **options: Any) -> int:
     """Write and sync as etcd and other products do at a commit, and compare the times with published thresholds.
 
-    fstui measures in each DIR. Without DIR, it measures every writable filesystem. It writes at most 117 MiB to each,
-    in 5 to 15 seconds, then removes everything. If a product publishes no threshold, fstui shows the commits per
-    second to expect.
+    fstui measures in each DIR. Without DIR, it measures every writable filesystem. It writes at most 117 MiB of test
+    data to each, in 5 to 15 seconds, then removes this data. If a product publishes no threshold, fstui shows the
+    commits per second to expect.
 
     Exit status: 0 done; 1 a step failed; 2 refused before anything was written. With --for: 1 if the measurement gives
     no answer; 3 if the storage is too slow, or if the verdict is suspicious or worse.

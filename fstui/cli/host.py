@@ -114,14 +114,15 @@ class OutputOptions(NamedTuple):
 @trust_option
 @simulate_option
 def check(directories: Sequence[str], format_: str, output: Path | None, fail_on: Sequence[str], **options: Any) -> int:
-    """Test whether every writable filesystem, or each one that contains a DIR, is durable and whether it is slow.
+    """Test whether synced writes on every writable filesystem are durable, and whether the filesystem is slow.
 
-    The check of a filesystem takes about four seconds. fstui writes at most 7 MiB to it, in at most two seconds, then
-    removes everything. It saves every check as a run.
+    If you name one or more DIRs, fstui tests only the filesystems that contain them. The check of a filesystem takes
+    about four seconds. fstui writes at most 7 MiB of test data to it, in at most two seconds, then removes this data.
+    It saves every check as a run.
 
-    fstui lists, but does not test, filesystems that are virtual (such as /proc), read-only, or in memory. It also skips
-    a filesystem that does not respond; the exit status is then 1. If a filesystem is mounted several times, it is
-    tested once.
+    fstui lists, but does not test, filesystems that are virtual (such as /proc), read-only, or in memory. It also does
+    not test a filesystem that does not respond; the exit status is then 1. If a filesystem is mounted several times,
+    fstui tests it once.
 
     Exit status: as for 'fstui run', for the worst filesystem.
 

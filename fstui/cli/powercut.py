@@ -43,10 +43,11 @@ REDRAW_S, LINE_S = 0.25, 10.0
 
 @click.group("powercut")
 def powercut() -> None:
-    """Test durability: write while another host is the witness, cut the power, then verify.
+    """Test durability: write while another host records the acknowledgements, cut the power, then verify.
 
     \b
-    1. On the witness, a host with a power supply of its own:
+    1. On the witness, the host that records the acknowledgements and has a
+       power supply of its own:
          ssh -o ServerAliveInterval=2 HOST fstui powercut write DIR |
            fstui powercut witness acks.log
     2. While the witness shows acknowledgements, pull HOST's power plug.

@@ -25,10 +25,9 @@ def record(size: str, seconds: float | None, anonymous: bool, unit: bool) -> Non
     """Record what storage does and which programs wait for it, so that 'fstui what-happened' can explain it later.
 
     Every second, fstui records what each device did, how long processes waited for CPU, I/O and memory, and how much
-    written data is still in memory. As root, it also records every ten seconds which programs waited longest for a
-    sync, and for which files. It also records which processes read, wrote and discarded most data. Without root, it
-    does not record which programs wait, and it records the I/O of your own processes only. It never records arguments
-    of processes.
+    written data is still in the page cache. Every ten seconds, fstui also records which processes read, wrote and
+    discarded the most data; without root, it records only your own processes. As root, it also records which programs
+    waited longest for a sync, and for which files. fstui never records arguments of processes.
 
     The recording is a ring buffer in ~/.local/state/fstui (with --unit: in /var/lib/fstui). A day takes 2 to 15 MiB.
     When the buffer is full, fstui removes the oldest part. fstui installs nothing.

@@ -89,7 +89,9 @@ def run(directories: tuple[str, ...], settings: Sequence[str], rounds: int, form
     """Run SCENARIO in the directory DIR, and judge the storage below it.
 
     SCENARIO is a name from 'fstui scenarios', or a file if it contains a slash or ends in .toml. fstui writes only into
-    a new directory inside DIR, and removes it at the end. DIR is required, except with --simulate.
+    a new directory inside DIR, and removes this directory at the end. Exception: if you let sysbench-oltp use a
+    database server that is already running, it also creates a database on that server, and drops it at the end. DIR is
+    required, except with --simulate.
 
     With several DIRs, or with --rounds, fstui also compares the results.
 

@@ -27,7 +27,7 @@ from fstui.runs import simulation
 )
 @report_options()
 def lessons(name: str | None, *, teacher: bool, disks: bool, truth: bool, format_: str, output: Path | None) -> int:
-    """Start a lesson on simulated disks, or show the list of lessons. Without a terminal, print the list.
+    """Start a lesson on simulated disks, or show the list of lessons. If stdout is no terminal, print the list.
 
     LESSON is a number or a name from the list. DISK is the name of a simulated disk; use it with --disks.
 
@@ -93,7 +93,7 @@ def lab() -> None:
       fstui lab make /srv/class     as root: creates /srv/class
       fstui lab run oak fstui run fsync-rate /srv/class/oak
                                     tests one of the filesystems, oak
-      fstui lab open oak            says what oak is
+      fstui lab open oak            shows what oak is
       fstui lab remove              removes everything
     """
 
@@ -129,7 +129,7 @@ def list_(format_: str, output: Path | None) -> None:
 @click.argument("name")
 @click.argument("words", nargs=-1, required=True, type=click.UNPROCESSED, metavar="COMMAND…")
 def run(name: str, words: tuple[str, ...]) -> None:
-    """Start COMMAND in the environment of the filesystem NAME.
+    """Run COMMAND with the environment variables and limits that belong to the filesystem NAME.
 
     Example: fstui lab run oak fstui run fsync-rate /srv/class/oak
     """

@@ -9,11 +9,11 @@ buffered.
 ## How it was measured
 For each step with one writer, fstui compared the bytes that it wrote with the sectors that the device counted (field 7
 of `/sys/block/X/stat`). For a stripe, fstui adds up the sectors of all members. In a mirror, each member must receive
-all bytes. The written data is new and incompressible.
+all bytes. The test data is incompressible.
 
 ## What it proves, and what it does not
 It is certain that the device did not count the bytes, but fstui does not know which layer holds them. The rule does not
-apply if a layer compresses or deduplicates. btrfs writes 3 to 9 times the requested bytes, which can hide missing data.
+apply if a layer compresses or deduplicates. btrfs writes 3 to 9 times the bytes, which can hide missing data.
 
 ext4 with `inline_data` is a special case: it keeps a file of up to about 60 bytes in the inode. If such a file is
 overwritten on Linux 6.18, fsync writes the new data, but fdatasync and O_DSYNC do not. In a test, a power cut lost all
@@ -28,7 +28,7 @@ overwritten on Linux 6.18, fsync writes the new data, but fdatasync and O_DSYNC 
 ## Details
 - If a step syncs only after every n-th write, rewrites of one block may reach the device as one write. So fstui
   expects only one block per sync.
-- If `queue/iostats` is 0 briefly, bytes are not counted; fstui may not notice.
+- While `queue/iostats` is 0, the kernel counts no bytes. If this lasts only a moment, fstui may not notice it.
 """
 
 from collections.abc import Iterator, Sequence

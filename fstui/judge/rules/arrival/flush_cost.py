@@ -2,8 +2,8 @@
 * a note: in a virtual machine, more unsynced data does not make a flush longer
 
 ## What it means
-On a disk without power-loss protection, a flush takes longer if there is more unsynced data. In a virtual machine, the
-flush time may stay the same for two reasons: the host's disk has power-loss protection, or the host ignores flushes.
+On a disk without power-loss protection, a flush takes longer if there is more unsynced data. In a virtual machine, it
+may not take longer for two reasons: the host's disk has power-loss protection, or the host ignores flushes.
 
 ## How it was measured
 fstui wrote growing amounts of data, up to 32 MiB, with O_DIRECT, and timed fdatasync after each amount. The flush
@@ -11,25 +11,24 @@ time grows if all of these are true:
 
 - Before the flush, at least 95 % of the bytes had reached the lowest device.
 - Each of the two largest amounts took at least 1.5 times as long to flush as any of the other amounts.
-- The extra data was flushed at 10 GB/s or less (more is the speed of memory).
-- The device's flush time as measured by the kernel, if known, also grew.
+- The extra data was flushed at 10 GB/s or less. Only memory is faster.
+- If the kernel measures the device's flush time, this time grew, too.
 
 The note appears only if all expected flushes arrived, a flush takes less than twice as long as an O_DIRECT write, and
-no protection of the medium is known.
+the medium is not known to be protected.
 
 ## What it proves, and what it does not
 If the flush time grows, a flush has an effect; only a power cut proves more. If it does not grow, fstui cannot tell
 whether the host's disk is protected or the host ignores flushes.
 
-Confidence is low, with one exception. On real hardware, it is medium if each lowest device meets one of these
-conditions:
+Confidence is medium on real hardware if each lowest device meets one of these conditions. Otherwise, it is low.
 
-- Its own flush time grows, and it is attached directly (no USB, RAID controller or network).
+- Its own flush time grows, and it is attached directly (no USB, RAID or network).
 - It has power-loss protection, according to its model or your declaration.
 
 ## What to do next
-Ask the host's administrator whether the disk has power-loss protection. If so, declare it (`--medium ssd-plp`). For
-stronger evidence, use `fstui powercut`.
+Find out whether the host's disk has power-loss protection. If so, declare it (`--medium ssd-plp`). For stronger
+evidence, use `fstui powercut`.
 """
 
 from collections.abc import Iterator, Sequence

@@ -18,19 +18,18 @@ No layer above the driver dropped flushes in these steps. A drive, a bridge or a
 cut.
 
 Only root can read the kernel's trace, which shows which process sent each flush. Without the trace, the verdict is
-cannot-tell in these cases:
+cannot-tell in two cases:
 
-- over 5 % more flushes or bytes arrived than expected
-- while fstui was idle, flushes arrived at over 5 % of the sync rate
+- In a step, over 5 % more flushes or bytes arrived than expected.
+- While fstui was idle, the flush rate was over 5 % of fstui's sync rate in the steps.
 
 ## What to do next
 Stop other processes that write. For stronger evidence, use `fstui powercut`.
 
 ## Details
-- fstui accepts that the flushes of one sync, or of 0.2 % of the syncs, are missing. If the expected number is a range
-  that starts above 1, up to 10 % of its minimum may be missing.
-- A stripe or mirror sends each flush to all members, multipath to one path.
-- The trace also shows FUA writes, and flushes in layers without counters.
+- The flushes of one sync, or of 0.2 % of the syncs, may be missing. If the expected number is a range such as 2 to 3,
+  up to 10 % of the smaller number may be missing.
+- A stripe or mirror sends each flush to all members. Multipath uses one path.
 """
 
 from collections.abc import Iterator, Sequence

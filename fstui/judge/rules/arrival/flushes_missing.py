@@ -5,17 +5,16 @@ Fewer flushes arrived than the filesystem is expected to send, although barriers
 The filesystem did not send them, or a layer above the driver dropped them, during all or part of a step.
 
 ## How it was measured
-fstui counted the flushes of each step with at least 20 syncs per writer. `fstui explain flushes-arrive` shows how many
-flushes are expected per sync. Several writers may share flushes: with n writers, the minimum is divided by n. Flushes
-are missing in these cases:
+fstui counted the flushes of each step with at least 20 syncs per writer. The page `flushes-arrive` shows how many
+flushes are expected per sync. n writers may share flushes, so fstui divides the minimum by n. Flushes are missing in
+these cases:
 
-- If the expected number is exact, or a range that starts at 1: at least two syncs, and more than 0.2 % of the syncs,
-  lack their flushes.
-- If it is another range: less than 90 % of the minimum arrived.
+- The expected number is exact, or a range that starts at 1. At least two syncs, and more than 0.2 % of the syncs, lack
+  their flushes.
+- The expected number is another range, such as 2 to 3. Less than 90 % of the smaller number arrived.
 
-In a step with one writer, fstui also checks intervals of 0.1 s or more. If fstui runs as root, the kernel's trace shows
-which process requested each flush. The flushes of other processes then do not hide a shortage, and the finding names
-the layer that dropped flushes.
+In a step with one writer, fstui also checks parts of the step. As root, fstui reads the kernel's trace, which
+shows who requested each flush. Other processes then cannot hide a shortage, and fstui names the faulty layer.
 
 ## What it proves, and what it does not
 Other processes only add flushes, so it is certain that flushes are missing. Without root, fstui does not know which

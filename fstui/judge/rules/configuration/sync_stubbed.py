@@ -14,8 +14,8 @@ One of these signs is enough:
 - A file opened with O_DSYNC has lost the flag (`F_GETFL`).
 - Such a library is in `/proc/self/maps`, `LD_PRELOAD` or `/etc/ld.so.preload`.
 
-The first sign does not count if every sync of a regular file left its page clean. The data is then written: the library
-calls `syncfs` or `sync` instead of fsync, or ignores EINVAL.
+The first sign does not count if every sync of a regular file left its page clean. In this case, the data is written:
+the library calls `syncfs` or `sync` instead of fsync, or ignores EINVAL.
 
 ## What it proves, and what it does not
 Some or all syncs of this process are faked. The finding says nothing about other processes or the disk. If a library

@@ -1,6 +1,6 @@
-"""* not-durable, high confidence, for the server's process: the flushes of its syncs do not arrive, or it was
-  already running and its settings allow the loss of commits
-* not-durable, high confidence, for one step: fstui ran the step with such settings
+"""* not-durable, high confidence, for the server's process, in two cases: the flushes of its commits do not arrive; or
+  the server was already running, and its settings allow the loss of commits
+* not-durable, high confidence, for one step: fstui itself started the server with such settings
 
 ## What it means
 A database acknowledged commits before they were durable. Possible reasons:
@@ -13,10 +13,10 @@ A database acknowledged commits before they were durable. Possible reasons:
 fstui counted the flushes of each step with one client and at least 20 commits. A commit is expected to send as many
 flushes as one sync of a growing log file. Fewer than 90 % of these flushes arrived.
 
-As a control, fstui made syncs of its own in the same run, with the same system call or open flags. Their flushes
-arrived. The control is not needed if a library that stubs syncs is loaded into the server (`/proc/PID/maps`). fstui
-reads the settings from the database. If a server was already running, unsafe settings are enough for the verdict, even
-if all counted flushes arrived.
+As a control, fstui itself made syncs in the same run, with the same system call or open flags. The flushes of these
+syncs arrived. The control is not needed if a library that stubs syncs is loaded into the server (`/proc/PID/maps`).
+fstui reads the settings from the database. If a server was already running, unsafe settings are enough for the verdict,
+even if all counted flushes arrived.
 
 ## What it proves, and what it does not
 Other processes only add flushes, so it is certain that flushes are missing. If there are several clients, fstui

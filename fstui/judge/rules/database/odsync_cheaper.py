@@ -6,9 +6,9 @@ Writes to a file opened with O_DSYNC were at least three times as fast as the sa
 Both methods must return only when the data is on stable storage, so O_DSYNC may return too early.
 
 ## How it was measured
-In two steps, one writer rewrites blocks through the page cache: once with O_DSYNC, and once with a write and fdatasync.
-fstui compares the rates of the two steps, and their flushes (field 16 of `/sys/block/X/stat`). The flushes did not
-arrive if the O_DSYNC step caused fewer than 0.9 per write.
+In two steps, one writer rewrites blocks through the page cache: in one step with O_DSYNC, in the other with fdatasync
+after each write. fstui compares the rates of the two steps, and their flushes (field 16 of `/sys/block/X/stat`). If the
+O_DSYNC step caused fewer than 0.9 flushes per write, fstui concludes that its flushes did not arrive.
 
 ## What it proves, and what it does not
 The finding does not show which layer is at fault. The kernel's common code handles both methods alike, so the

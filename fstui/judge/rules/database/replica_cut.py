@@ -2,25 +2,25 @@
 * a note: in all other cases
 
 ## What it means
-A primary was stopped while it acknowledged commits. After its recovery, every acknowledged commit should be on the
-primary or on its replica. If the replica has commits that the primary lost, the two have diverged. Do not let the
-primary rejoin as it is.
+A MariaDB or MySQL primary was stopped while it acknowledged commits. After its recovery, every acknowledged commit
+should be on the primary or on its replica. If the replica has commits that the primary lost, the two have diverged. Do
+not let such a primary rejoin without repair.
 
 ## How it was measured
 `replica-cut` starts both servers, each on a loop device of its own. The clients record which commits were acknowledged,
 and fstui looks for each of them in the tables of both servers. To simulate a power cut, fstui kills the server
-(SIGKILL), and immediately shuts down the filesystem on its loop device. Everything not yet written is lost, as in a
-power cut of a disk without a cache.
+(SIGKILL), and immediately shuts down the filesystem on that server's loop device. Data that was not yet written is lost,
+as in a power cut of a disk without a cache.
 
 ## What it proves, and what it does not
 - The settings are durable if `sync_binlog = 1` and `innodb_flush_log_at_trx_commit = 1`. The primary must then keep
   every acknowledged commit. If a commit is missing, a library or a layer above the filesystem drops the primary's
   syncs.
 - This does not test what the disk below the test directory does with a flush. `fstui powercut` does.
-- With any setting, `kill -9` alone loses nothing that was written.
-- If the replica was not cut, fstui looks for the commits after it has applied everything that it received. After a
-  cut of both servers, the replica starts without replication. Commits that are only in its relay log then count as
-  missing.
+- `kill -9` alone loses nothing that the server had written, whatever its settings are.
+- If only the primary was stopped, fstui waits until the replica has applied everything that it received, and then looks
+  for the commits. After a cut of both servers, the replica starts without replication. Commits that are only in its
+  relay log then count as missing.
 
 ## What to do next
 Configure durable commits on the primary. Use semi-synchronous replication with AFTER_SYNC: a commit is then on two

@@ -22,7 +22,7 @@ values.
 ## Details
 These values alone are not faults:
 
-- unsafe shutdowns, which are power cuts without a warning: a laptop or an old server has many
+- unsafe shutdowns (power cuts without a warning): laptops and old servers have many
 - reallocated sectors and grown defects: a drive has spare blocks to replace them
 """
 

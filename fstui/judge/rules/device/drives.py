@@ -37,8 +37,8 @@ def consumer_nand_too_fast(case: Case) -> Iterator[Conclusion]:
 
     - One writer completed more than 10 000 writes with fdatasync per second. This counts even if the drive reports
       that its cache is off.
-    - The drive's cache is on, a write took less than 200 µs, and a flush added less than half of the
-      write's time.
+    - The drive's cache is on, a write took less than 200 µs, and a flush added less than half of the time that the
+      write took.
 
     The rule applies only to consumer drives: fstui knows the model, or you declared `--medium ssd`. It does not apply
     to a disk that only reports "not rotating".
@@ -181,15 +181,16 @@ def link_exceeded(case: Case) -> Iterator[Conclusion]:
     * a note: a step without syncs is faster, or a layer above the link compresses
 
     ## What it means
-    Synced writes returned faster than the link to the disk can transfer them. When the sync returned, the data was
+    Writes returned faster than the link to the disk can transfer them. When a write or its sync returned, its data was
     still in a cache above the link.
 
     ## How it was measured
-    For each step with one writer, fstui compared the bytes written per second with the maximum data rate of all links
-    together (SATA, SAS, PCIe, USB). The finding appears if the measured rate is more than 110 % of this rate.
+    For each step with one writer, fstui compared the bytes written per second with the maximum data rate of the link to
+    the disk (SATA, SAS, PCIe, USB). If the data is on several disks, fstui adds up the rates of their links. The finding
+    appears if the measured rate is more than 110 % of the maximum.
 
     ## What it proves, and what it does not
-    The cache is in the controller or its driver if the kernel counted all bytes at the device. If the kernel has no
+    If the kernel counted all bytes at the device, the cache is in the controller or its driver. If the kernel has no
     counters for the device (`queue/iostats` is 0), the cache may also be in a layer of this host. If a layer above the
     link compresses or deduplicates, the high rate is legitimate.
 

@@ -18,7 +18,7 @@ from fstui.storage.layers.filesystems import remote
 
 @rule(order=90)
 def remote_filesystem(case: Case) -> Iterator[Conclusion]:
-    """* plausible, low confidence: the protocol defines, or the provider documents, what a sync guarantees (NFS)
+    """* plausible, low confidence: the protocol (NFS) defines, or the provider documents, what a sync guarantees
     * cannot-tell, medium confidence: in all other cases
 
     ## What it means
@@ -37,8 +37,8 @@ def remote_filesystem(case: Case) -> Iterator[Conclusion]:
     Run fsync-rate on the machine that stores the data. On an NFS server, `exportfs -v` must show `sync`.
 
     ## Details
-    - If the client sent no COMMIT, that alone proves nothing: it may have sent small writes as stable writes.
-    - If a FUSE program does not implement fsync, the kernel reports success all the same.
+    - If the client sent no COMMIT, that alone proves nothing: the client may have sent small writes as stable writes.
+    - If a FUSE program does not implement fsync, the kernel still reports success.
     - The verdict is plausible only if fstui measured syncs, and their rate was at most 100 000 per second.
     """
     filesystem = _remote_filesystem(case.stack)
@@ -106,14 +106,14 @@ def unknown_layer(case: Case) -> Iterator[Conclusion]:
     ## What it means
     fstui does not know a filesystem or device of the stack, or cannot find the filesystem that holds the backing file
     of a loop device. That file may be in memory. fstui cannot compare the flushes and bytes below such a layer with
-    those above it.
+    those above the layer.
 
     ## How it was measured
     fstui read the types of mounted filesystems, the names of block devices and the device-mapper targets. For a loop
     device, it looked for a mounted filesystem with the device number of the backing file (`losetup` shows the file).
 
     ## What it proves, and what it does not
-    This does not count against the layer, which may be durable. fstui still reports faults above the layer, such as
+    The finding is no sign of a fault: the layer may be durable. fstui still reports faults above the layer, such as
     barriers that are off.
 
     ## What to do next

@@ -3,15 +3,14 @@
 * plausible, low confidence: in a virtual machine, or if bytes may be in a cache above the drive
 
 ## What it means
-A flush adds little time, which is normal for this kind of drive: the drive has power-loss
-protection, or it is Optane.
+A flush adds little time. This is normal for this drive: it has power-loss protection, or it is Optane.
 
 ## How it was measured
 All of these are true:
 
 - The model or your declaration shows that the drive loses nothing in a power cut.
 - The flush alone takes less than twice as long as an O_DIRECT write.
-- The fastest step did at most 100 000 synced writes per second.
+- The fastest step did at most 100 000 synced writes per second. A higher rate would be the speed of memory.
 
 ## What it proves, and what it does not
 Acknowledged data survives a power cut if the protection works. fstui cannot confirm that: capacitors wear out, and a

@@ -9,25 +9,25 @@ fstui counted the bytes that reached the devices. For each device that a sync wa
 
 - The drive reports that it has no volatile write cache (SCSI mode page 8, `hdparm -W`, NVMe's `vwc`), or its model has
   power-loss protection.
-- The model or driver shows that it belongs to a RAID controller or array.
-- The model and the DMI data name the same provider or hypervisor. It documents how it stores writes, or the device is
-  an instance store.
+- According to its model or driver, the device belongs to a RAID controller or array.
+- The model and the DMI data name the same provider or hypervisor, which documents how it stores writes. Or the device
+  is the provider's instance store.
 - The device is a Ceph RBD.
 
 ## What it proves, and what it does not
-The storage is durable if the statement is true. No measurement here can confirm it, and anyone who runs a hypervisor
-can choose the disk's model and the DMI data. If only this rule applies, confidence is low.
+The storage is durable if the statement is true. fstui cannot confirm it: whoever runs a hypervisor can choose the
+disk's model and the DMI data.
 
 ## What to do next
 Check what was stated: the battery, the capacitor, the provider's settings. For stronger evidence, run a power-cut test
-(`fstui powercut`). A forced stop of a cloud instance is no power cut: it shows only whether data left the guest.
+(`fstui powercut`). A forced stop of a cloud instance is no power cut.
 
 ## Details
 The rule does not apply if something contradicts the statement:
 
 - Another source reports that the cache is on, or flushes or bytes are missing.
-- The syncs are too fast: faster than a platter allows (`same-block-rotation`), over 10 000/s (cloud network volume,
-  consumer drive), or over 100 000/s (any device).
+- There are more syncs per second than a platter allows, than 10 000 (cloud network volume, consumer drive), or than
+  100 000 (any device).
 """
 
 from collections.abc import Iterator

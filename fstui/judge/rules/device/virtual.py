@@ -22,19 +22,19 @@ def virtio_no_flush(case: Case) -> Iterator[Conclusion]:
     * suspicious, low confidence: another hypervisor offers no flush, the guest is not in a known cloud, and a write
       takes less than 60 µs
     * plausible, low confidence: the host offers a flush, but reports no cache
-    * cannot-tell, low confidence: all other cases in which the host offers no flush
+    * cannot-tell, low confidence: the host offers no flush, in all other cases
 
     ## What it means
-    According to the host, the virtio disk has no write cache, so the kernel sends it no flush. Either the host writes
-    through, or nothing is ever flushed.
+    According to the host, the virtio disk has no write cache, so the kernel sends the disk no flush. Either the host
+    writes all data through to its own disk at once, or the data is never flushed.
 
     ## How it was measured
     `queue/write_cache` is "write through". fstui also measured an O_DIRECT write, and read the features of the disk
     (`device/features`):
 
     - F_FLUSH (bit 9) is missing: the host offers no flush.
-    - F_FLUSH and CONFIG_WCE (bit 11) are present: the guest could switch a cache on, and the host reports that it is
-      off.
+    - F_FLUSH and CONFIG_WCE (bit 11) are present: the host offers a flush, and a cache that is off, but that the guest
+      could switch on.
 
     ## What it proves, and what it does not
     A write that takes less than 60 µs is in the host's memory or in a protected drive. Only the owner of the host knows
@@ -45,8 +45,8 @@ def virtio_no_flush(case: Case) -> Iterator[Conclusion]:
     evidence, run a power-cut test (`fstui powercut`) and cut the power of the *host*.
 
     ## Details
-    - A host that uses protected drives (SPDK, a DPU) is equally fast and needs no flush. Known clouds do this, so their
-      speed is not suspicious.
+    - A host with protected drives (SPDK, a DPU) also completes a write in less than 60 µs, and needs no flush. Known
+      clouds have such hosts, so their speed is not suspicious.
     - Since 2021, Firecracker offers a flush only with `cache_type=Writeback`. Without that setting, the data is in the
       host's page cache, however long a write takes.
     """
@@ -120,12 +120,12 @@ def network_too_fast(case: Case) -> Iterator[Conclusion]:
     - One writer did at least 10 000 synced writes per second, and their bytes reached the device.
 
     ## What it proves, and what it does not
-    This rate is a strong sign, not a proof: the volume may be faster than any published rate. The cache may be on the
-    host or on a local disk.
+    This rate is a strong sign, not a proof: the volume may be faster than any published rate. The cache may be in this
+    guest, in its hypervisor, or on a disk of the hypervisor's machine.
 
     ## What to do next
-    Look for a cache in this host's layers (`lsblk -s`) and in the settings of the volume (Azure: host caching). Only
-    the provider can cut the power of the volume. A forced stop of the instance during `fstui powercut` shows only
+    Look for a cache in the layers of this guest (`lsblk -s`) and in the settings of the volume (Azure: host caching).
+    Only the provider can cut the power of the volume. A forced stop of the instance during `fstui powercut` shows only
     whether data left the guest.
 
     ## Details
@@ -164,28 +164,31 @@ def ignored_by_default(case: Case) -> Iterator[Conclusion]:
     """*cannot-tell, low confidence*
 
     ## What it means
-    According to its documentation, the hypervisor or the disk's server does not make flushed data durable by default.
+    According to its documentation, the hypervisor, or the server that provides the disk, does not make flushed data
+    durable by default.
 
     - VirtualBox and Longhorn acknowledge a flush and do nothing.
     - Lima and Docker Desktop on macOS write the data to the drive, but may leave it in the cache of the drive.
 
     ## How it was measured
     fstui recognised the hypervisor by its name in DMI (`/sys/class/dmi/id`), or by the kernel release (`uname -r`),
-    and a Longhorn disk by its model. The documentation says what they do with a flush.
+    and a Longhorn disk by its model. The documentation of each product says what it does with a flush.
 
     ## What it proves, and what it does not
     Flushes that reach such a disk prove nothing. A guest cannot see whether the default was changed. The iSCSI server
     tgt gives its disks the same model as Longhorn, so fstui may mistake one for the other. The rule does not apply in
     these cases:
 
-    - fstui observed that a flush takes longer if more data is unsynced (`flush-cost`). On macOS, this is not enough.
+    - fstui observed that a flush takes longer if more data is unsynced (`flush-cost`). If the host is a Mac, this is
+      not enough.
     - You declared a rotating medium, and each sync takes as long as the platter needs.
     - You declared a protected medium.
 
     ## What to do next
     - VirtualBox: on the host, `VBoxManage getextradata VM enumerate` shows `IgnoreFlush` if it was set. If it is
       absent or 1, set it to 0 for the disk, and run again.
-    - Longhorn: check that the disks of its nodes have power-loss protection, or no write cache.
+    - Longhorn: its nodes write with O_DIRECT, so only the write caches of their disks matter. Check that these disks
+      have power-loss protection, or no write cache.
     - macOS: look up the synchronization mode of the disk. Only the mode "full" flushes the drive's cache.
     """
     served = [(node, platform) for node in case.stack.commit_devices if (platform := _served_by(case, node))]

@@ -96,8 +96,8 @@ def sysbench_latency(case: Case) -> Iterator[Conclusion]:
     sysbench and fstui time different things. Compare their rates, not their latencies.
 
     ## How it was measured
-    `sysbench fileio` writes at random offsets of one file, with an fsync after each write or after every 100. Then
-    fstui does the same to a file of the same size.
+    `sysbench fileio` writes at random offsets of one file, with an fsync after each write or after every 100 writes.
+    Then fstui does the same to a file of the same size.
 
     - sysbench 1.x counts each write and each fsync as an event of its own, in one histogram.
     - sysbench 0.4 timed only the writes. For example, it reported 0.04 ms per write on a disk that did 22 synced writes

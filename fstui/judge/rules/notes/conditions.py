@@ -22,7 +22,8 @@ def disturbed(case: Case) -> Iterator[Conclusion]:
 
     ## How it was measured
     - The storage changed: the stack before or after a step was different from the stack before the run.
-    - fstui was delayed: during more than 1 % of the step, the process that writes waited for fstui's main process.
+    - fstui was delayed: fstui's process that writes the test data waited for fstui's main process during more than 1 %
+      of the step.
 
     ## What it proves, and what it does not
     Neither case says anything about the disk. If the storage changed in some steps, the other steps can still
@@ -74,7 +75,7 @@ def other_writers(case: Case) -> Iterator[Conclusion]:
     - The devices were written to while fstui was idle, for 1 s before the run or between the steps.
     - In a step, over 5 % more flushes or bytes arrived than expected.
 
-    The names of the writers are from `/proc/PID/io`, where fstui can read it.
+    fstui finds the writers with `/proc/PID/io`, if it may read that file.
 
     ## What it proves, and what it does not
     Other processes only add flushes. If too few flushes arrived, some were not sent or were dropped, whatever other
@@ -82,8 +83,10 @@ def other_writers(case: Case) -> Iterator[Conclusion]:
     only in two cases:
 
     - The kernel's trace shows which process sent each flush.
-    - At most 5 % more flushes and bytes arrived than expected. And while fstui was idle, other processes flushed at no
-      more than 5 % of fstui's sync rate.
+    - At most 5 % more flushes and bytes arrived than expected. While fstui was idle, the flushes per second were at
+      most 5 % of fstui's syncs per second in the steps.
+
+    In all other cases, the rule `flushes-arrive` can give the verdict cannot-tell.
 
     ## What to do next
     Stop the other processes, or measure on a separate disk.
@@ -147,8 +150,8 @@ def stack_state(case: Case) -> Iterator[Conclusion]:
     """*a note: it is shown before the verdict, and does not change it*
 
     ## What it means
-    Part of the storage stack is degraded or broken, or is being rebuilt or moved. What is measured in this state does
-    not show how the stack behaves when it is healthy.
+    Part of the storage stack is degraded or broken, or is being rebuilt or moved. Measurements in this state do not
+    show how the healthy stack behaves.
 
     ## How it was measured
     When fstui read the stack, the kernel reported one of these:
@@ -185,7 +188,7 @@ def another_cgroup(case: Case) -> Iterator[Conclusion]:
 
     ## What it means
     fstui measured in the I/O cgroup of another process, usually a database (option `--like`). The I/O limits of that
-    cgroup also applied to fstui. The measured rates are therefore rates that the process itself can reach.
+    cgroup also applied to fstui. The measured rates are therefore subject to the same limits as the process.
 
     ## How it was measured
     fstui read these files at the start of the run:
@@ -201,8 +204,8 @@ def another_cgroup(case: Case) -> Iterator[Conclusion]:
     notice if a limit changes during the run.
 
     ## What to do next
-    Run the same scenario without `--like`, and compare the rates. If they differ a lot, the limit determines the rate,
-    not the disk.
+    Run the same scenario without `--like`, and compare the rates. If the rates differ a lot, the limit of the cgroup
+    determines the rate, not the disk.
     """
     process = case.evidence.cgroup_process
     if process is None:

@@ -124,12 +124,13 @@ def steps_failed(case: Case) -> Iterator[Conclusion]:
     """*a note: it is shown before the verdict, and does not change it*
 
     ## What it means
-    Some steps did not finish, and only the other steps are judged. The test directory was unmounted, moved or removed,
-    or a database did not start.
+    Some steps did not finish, and only the other steps are judged. For example, the filesystem was unmounted, the test
+    directory was moved or removed, or a database did not start.
 
     ## How it was measured
-    The probe or the database reported an error. Failed syncs and writes do not count here: they have a rule of their
-    own, `sync-error`. A step that the filesystem does not support, for example with O_DIRECT, does not count either.
+    fstui's process that writes the test data, or the database, reported an error. Failed syncs and writes do not count
+    here: they have a rule of their own, `sync-error`. A step that the filesystem does not support, for example with
+    O_DIRECT, does not count either.
 
     ## What it proves, and what it does not
     The note says nothing about the storage.
@@ -167,10 +168,12 @@ def stood_still(case: Case) -> Iterator[Conclusion]:
     returned, the storage may be gone.
 
     ## How it was measured
-    Both of these are true for the longest operation. Time in which the operation waited for a CPU does not count.
+    Both of these are true for the longest operation:
 
     - It took at least 1 s, and at least five times as long as the median (p50).
     - It took at least half of the step, or it never returned.
+
+    Time in which the operation waited for a CPU does not count.
 
     ## What it proves, and what it does not
     Earlier acknowledgements prove nothing about storage that no longer responds. The cause may be above the disk:

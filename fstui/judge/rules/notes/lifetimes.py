@@ -33,20 +33,20 @@ def container_layer(case: Case) -> Iterator[Conclusion]:
     """*a note: it does not change the verdict*
 
     ## What it means
-    The directory is in the writable layer of a container, or in an `emptyDir` volume of a pod. It is deleted together
-    with the container or pod, even if all syncs were durable.
+    The directory is in the writable layer of a container, or in an `emptyDir` volume of a pod. The directory is deleted
+    together with the container or pod, even if all syncs were durable.
 
     ## How it was measured
     `/proc/self/mountinfo` shows one of these mounts:
 
     - an overlay whose upper directory is in the storage of Docker (`overlay2`), containerd (snapshots), or Podman and
       CRI-O (`containers/storage`)
-    - a bind mount of a directory `kubernetes.io~empty-dir` in the storage of the kubelet
+    - a bind mount of a directory below `kubernetes.io~empty-dir` in the directory of the kubelet
 
     ## What it proves, and what it does not
     The note does not show whether syncs are durable; the verdict does. fstui knows only the default paths of these
-    engines, so it overlooks a layer in another place. An `emptyDir` volume survives if a container restarts within its
-    pod.
+    engines, so it overlooks a layer in another place. An `emptyDir` volume survives the restart of a container within
+    its pod.
 
     ## What to do next
     Put the data on a volume (`docker run -v`, a PersistentVolumeClaim). Run fsync-rate in the directory where the
@@ -73,8 +73,9 @@ def ephemeral(case: Case) -> Iterator[Conclusion]:
     """*a note: it does not change the verdict*
 
     ## What it means
-    The device belongs to this cloud instance. Its data is lost when the instance stops, moves to another host or
-    fails, even if all syncs were durable. AWS, Google and Azure document that the data survives a reboot.
+    The device is an instance store: it belongs to this cloud instance. Its data is lost when the instance stops, moves
+    to another host or fails, even if all syncs were durable. AWS, Google and Azure document that the data survives a
+    reboot.
 
     ## How it was measured
     fstui recognised the device by the model that it reports or, on Azure, by its bus address. The provider's

@@ -37,13 +37,15 @@ def sync_latency(case: Case) -> Iterator[Conclusion]:
     latency of the writes: the median (p50), the p99 (if there are at least 100 operations) and the longest.
 
     ## How it was measured
-    fstui made one write at a time, and measured the time of the write and its sync with the monotonic clock.
+    fstui made one write at a time. With the monotonic clock, it measured the time from the start of the write to the
+    end of its sync.
 
     ## What it proves, and what it does not
     Other processes may have used the disk during this time. The latency says nothing about durability.
 
     ## What to do next
-    Keep the scenario running while you change something. If the longest operation is far above the p50:
+    To see the effect of a change, keep the scenario running while you make it. If the longest operation took far longer
+    than the p50:
 
     - If requests were in flight at the device during that time, look at the device or its host.
     - If none were in flight, look at the filesystem's journal or at an I/O limit.
@@ -74,10 +76,10 @@ def rate_changed(case: Case) -> Iterator[Conclusion]:
     are burst credits, a fast (SLC) cache on the drive, or a log device that drains to a slow disk.
 
     ## How it was measured
-    The step consists of 60 to 120 intervals. fstui splits them at the point where two medians, one before and one
-    after, fit the rates best. The rate changed if all of these are true:
+    The step consists of 60 to 120 intervals. fstui splits them into two parts, so that the rates deviate as
+    little as possible from the median of their part. The rate changed if all of these are true:
 
-    - The step lasted at least 10 s. At least five intervals are before the change, and ten after it.
+    - The step lasted at least 10 s. At least five intervals are before the change, and at least ten are after it.
     - The medians differ by more than a factor of 2.
     - The interquartile ranges (the middle halves of the rates) of the two parts do not overlap.
     - The rates deviate from the two medians at most half as much as from a single median.

@@ -26,8 +26,9 @@ def mounted_sync(case: Case) -> Iterator[Conclusion]:
       directory with `chattr +S`.
 
     ## What it proves, and what it does not
-    Here each write sends a flush, not only each sync. The kernel counts these flushes at the device as usual. If the
-    disk supports FUA, the filesystem may send FUA writes instead, which the kernel does not count as flushes.
+    With this setting, each write sends a flush, not only each sync. The kernel counts these flushes at the device as
+    usual. If the disk supports FUA, the filesystem may send FUA writes instead. The kernel does not count FUA writes as
+    flushes.
 
     ## What to do next
     To measure the sync calls alone, remount with `async`, or measure in a directory without the attribute S.
@@ -62,8 +63,7 @@ def odirect_alone(case: Case) -> Iterator[Conclusion]:
     At least one step wrote with O_DIRECT and did not sync.
 
     ## What it proves, and what it does not
-    This does not count against the disk. With its write cache on, a disk is expected to complete O_DIRECT writes
-    quickly.
+    The note is no sign of a fault. With its write cache on, a disk is expected to complete O_DIRECT writes quickly.
 
     ## What to do next
     To make the writes durable, also open the file with O_DSYNC, or call fdatasync after each write.

@@ -7,10 +7,10 @@ No rule could judge the storage, because the evidence is absent or contradictory
 In most cases, the steps ran and their syncs returned, and both of these are true:
 
 - fstui could count no flush, or expected none.
-- No device, provider or protocol states what it does with an acknowledged write.
+- Neither the device nor the provider nor the protocol states what happens to an acknowledged write.
 
 ## What it proves, and what it does not
-The note says what is known, and names the one fact that is missing. The storage may still be durable.
+The note says what is known, and names one fact that is missing. The storage may still be durable.
 
 ## What to do next
 The note names the command that shows the missing fact, and the machine on which to run it. Until then, do not

@@ -1,7 +1,8 @@
 """*a note: it does not change the verdict*
 
 ## What it means
-The kernel reports that a write of up to this size is untorn: after a power cut, all of it is there, or none of it.
+The kernel reports that a write of up to the size in the note is untorn: after a power cut, all of it is there, or none
+of it.
 
 ## How it was measured
 fstui only read the size: `queue/atomic_write_unit_max_bytes` of each device, and `STATX_WRITE_ATOMIC` (Linux 6.11) of a
@@ -16,8 +17,8 @@ Leave InnoDB's doublewrite buffer and PostgreSQL's `full_page_writes` on, unless
 it uses `RWF_ATOMIC` on this filesystem.
 
 ## Details
-- InnoDB's pages are 16 KiB, PostgreSQL's 8 KiB. If the untorn size is smaller than the page, it cannot protect the
-  page.
+- InnoDB's pages are 16 KiB, PostgreSQL's 8 KiB. If the size in the note is smaller than the page, untorn writes cannot
+  protect the page.
 - PostgreSQL writes through the page cache and does not use `RWF_ATOMIC`. Its manual allows `full_page_writes = off` if
   the filesystem itself prevents partial page writes, as ZFS does.
 """

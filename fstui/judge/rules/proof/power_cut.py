@@ -1,6 +1,6 @@
 """* lost, high confidence: an acknowledged record is missing after the cut
 * kept, medium confidence: all records survived (high confidence after 5 cuts; in a virtual machine, one level lower)
-* plausible, low confidence: after a reset or forced stop of a virtual machine
+* plausible, low confidence: all survived a reset, or the forced stop of a virtual machine
 * cannot-tell, high confidence: there is no evidence that the power was cut
 
 ## What it means
@@ -13,13 +13,13 @@ missing, damaged, unreadable, misplaced, or replaced by an older one, or if its 
 
 ## What it proves, and what it does not
 One lost record proves that the storage is not durable. Kept records are evidence, not proof, because a volatile cache
-may have been empty. This evidence applies only to this storage and these settings. A reset or a kernel panic does not
-cut the disk's power, and so does not test its cache.
+may have been empty. They say nothing about other storage or other settings. A reset or a kernel panic does not cut the
+disk's power, and so does not test the disk's cache.
 
 ## What to do next
-- lost: find the layer that drops flushes (run `fsync-rate`), change it, and cut the power again
+- lost: find the layer that drops flushes (`fsync-rate`), change it, cut again
 - kept: cut the power again, at the wall plug and under load. High confidence is no guarantee: after 5 cuts without a
-  loss, up to 46 % of cuts may still lose data; after 100, up to 3 % (at the 95 % level).
+  loss, up to 46 % of cuts may still lose data, after 100 up to 3 % (95 % confidence).
 
 ## Details
 - If the records are rows of a database server, fstui starts the server on a copy of its data. If the server does not

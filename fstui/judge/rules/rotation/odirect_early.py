@@ -11,7 +11,8 @@ from fstui.model.quantities import rate
 
 @rule(order=20)
 def odirect_no_cache(case: Case) -> Iterator[Conclusion]:
-    """* suspicious, high confidence: you declared the medium, and the rate is more than 5 times what the platter can do
+    """* suspicious, high confidence: the rate is more than 5 times what the platter can do, and you declared the medium
+      (so fstui does not doubt the rotational speed)
     * suspicious, medium confidence: in all other cases
 
     ## What it means
@@ -19,17 +20,17 @@ def odirect_no_cache(case: Case) -> Iterator[Conclusion]:
     write them. A layer below the kernel, such as the drive, acknowledges them early.
 
     ## How it was measured
-    The rate is compared with the platter in the same way as for the rule `odirect-before-platter`. The drive or the
-    kernel reports that the disk has no write cache, or you declared `--write-cache none`.
+    The rate is compared with the same limit as in the rule `odirect-before-platter`. The drive or the kernel reports
+    that the disk has no write cache, or you declared `--write-cache none`.
 
     ## What it proves, and what it does not
-    Either the drive's cache is on, or the host of a virtual disk acknowledges the writes early. If you declared the
-    medium or the write cache, the finding is only as reliable as your declaration.
+    Either the drive's cache is on, or the host of a virtual disk acknowledges the writes early. fstui trusts what you
+    declared: if your declaration of the medium or of the write cache is wrong, the finding may be wrong, too.
 
     ## What to do next
     Make sure that the drive's cache is off (`hdparm -W DEVICE`, `smartctl -g wcache DEVICE`). If fstui runs in a
-    virtual machine, also change its host: set IgnoreFlush to 0 (VirtualBox), and do not use `cache=unsafe` (QEMU). For
-    stronger evidence, run a power-cut test.
+    virtual machine, also change the settings of its virtual disk on the host: set IgnoreFlush to 0 (VirtualBox), and do
+    not use `cache=unsafe` (QEMU). For stronger evidence, run a power-cut test.
     """
     paces = [pace for pace in case.rotation.too_fast_direct_paces if pace.platters.has_no_cache]
     if paces:
@@ -60,14 +61,14 @@ def odirect_before_platter(case: Case) -> Iterator[Conclusion]:
     """*a note: the writes of these steps were not durable; the verdict of the run does not change*
 
     ## What it means
-    O_DIRECT writes without any sync were acknowledged faster than the platter can have written them: they were in a
-    cache. A drive with its cache on is expected to behave like this. O_DIRECT alone therefore does not make writes
-    durable.
+    O_DIRECT writes without any sync were acknowledged faster than the platter could write them: they were in a cache. A
+    drive with its cache on is expected to behave like this. O_DIRECT alone therefore does not make writes durable.
 
     ## How it was measured
     The rate of a step with O_DIRECT, no sync and one writer is compared with what the platter can do:
 
-    - The limit is one write per revolution if the step rewrites one block, and two if it writes at random offsets.
+    - If the step rewrites one block, the limit is one write per revolution. If the step writes at random offsets, the
+      limit is two writes per revolution.
     - A rate above 1.5 times the limit is too fast.
 
     A step is left out if its bytes did not reach the device: a layer above the disk then buffered them.

@@ -8,27 +8,25 @@ second at 5400 rpm, 120 at 7200, 167 at 10 000 and 250 at 15 000. A faster disk 
 cache, first writes to a log or to flash, or acknowledges writes too early.
 
 ## How it was measured
-One writer repeatedly overwrites and syncs the same block. For a step with changing offsets, the limit is two writes per
-revolution. fstui reads the rotational speed from the drive, or uses the one that you declared. If a known model of
-hard disk reports no speed, fstui assumes 15 000 rpm.
+One writer repeatedly rewrites and syncs one block. For a step with changing offsets, the limit is two writes per
+revolution. The drive reports its speed, or you declare it. If a known model reports no speed, fstui assumes 15 000 rpm.
 
 ## What it proves, and what it does not
-The verdict consistent has medium confidence if all of these are true, else low:
+The confidence of the verdict consistent is low, or medium if all of these are true:
 
 - The rate is at most 1.1 times the limit, and the rotational speed is known.
 - No cgroup limited the I/O, and no other process wrote.
-- Each disk measurably executes flushes, or has power-loss protection.
+- Each disk has power-loss protection, or measurably executes flushes.
 - fstui does not run in a virtual machine.
 
 ## What to do next
-Switch the drive's write cache off, and run again. In a VirtualBox guest, first set IgnoreFlush to 0 on the host. For
-stronger evidence, run a power-cut test.
+Switch the drive's write cache off, and run again. In a VirtualBox guest, first set IgnoreFlush to 0 on the host.
 
 ## Details
-- Not compared: copy-on-write filesystems, caches, RAID controllers, SANs, unknown adapters, unknown models that
-  report no speed, and several writers.
-- Some disks first write to a log on the platters (limit: 2 100 rewrites per second) or to flash (5 000). fstui also
-  uses 2 100 for an unknown model that reports its speed, unless you declare the medium.
+- Not compared: several writers, copy-on-write filesystems, caches, RAID controllers, SANs, unknown adapters, unknown
+  models that report no speed.
+- Some disks first write to a log on the platters (limit: 2 100 rewrites per second) or to flash (5 000). The limit
+  2 100 also applies to an unknown model that reports its speed, unless you declare the medium.
 """
 
 from collections.abc import Iterator, Sequence

@@ -14,7 +14,7 @@ Only steps with one writer are compared. For each reference, a step is slow if i
 otherwise normal:
 
 - half of the slowest of your own references (`fstui references`)
-- half of the lower quartile of three or more earlier runs of this scenario
+- half of the lower quartile of at least three earlier runs of this scenario
 - half of the slowest of 8 or more published rates for this class of device; a rate between this limit and the slowest
   rate is an exception: neither slow nor normal
 - one sync per ten revolutions, on a rotating disk
