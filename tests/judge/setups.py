@@ -292,14 +292,13 @@ def platforms_page() -> str:
     )
     return f"""# What platforms do with a flush
 
-The table shows what hypervisors and storage services do with a flush by default, how fstui recognises them from inside,
-and where to look up the setting of your host. The platform affects the verdict:
+The table shows what hypervisors and storage services do by default with a flush of a guest or client. It also shows how
+fstui recognises them, and where to look up the setting of your host. The platform affects the verdict:
 
-- If its provider documents that an acknowledged sync is durable, the verdict is *plausible* with low confidence.
-- If its documentation says that it ignores flushes, the verdict is *cannot-tell*, unless fstui observed that a flush
-  writes data.
-- If it leaves data in the drive's cache, the verdict is *cannot-tell* in any case: a flush then only moves data from
-  the host's memory to that cache.
+- The platform's provider documents that an acknowledged sync is durable: *plausible* with low confidence.
+- The platform's documentation says that it ignores flushes: *cannot-tell*, unless fstui observed that a flush writes
+  data.
+- A flush only moves data from the host's memory to the drive's cache, and leaves it there: *cannot-tell* in any case.
 
 The page is generated from `fstui/storage/layers/devices/platforms.toml`, and a test keeps it up to date.
 

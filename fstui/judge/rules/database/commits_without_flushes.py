@@ -1,5 +1,6 @@
-"""* not-durable, high confidence, for the server's process, in two cases: the flushes of its commits do not arrive; or
-  the server was already running, and its settings allow the loss of commits
+"""* not-durable, high confidence, for the server's process: the flushes of its commits do not arrive
+* not-durable, high confidence, for the server's process: it was already running with settings that allow the loss of
+  commits
 * not-durable, high confidence, for one step: fstui itself started the server with such settings
 
 ## What it means

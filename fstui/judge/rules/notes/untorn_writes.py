@@ -1,8 +1,8 @@
 """*a note: it does not change the verdict*
 
 ## What it means
-The kernel reports that a write of up to the size in the note is untorn: after a power cut, all of it is there, or none
-of it.
+The kernel reports up to which size a write is untorn: after a power cut, either the whole write is there, or nothing of
+it. The note states this size.
 
 ## How it was measured
 fstui only read the size: `queue/atomic_write_unit_max_bytes` of each device, and `STATX_WRITE_ATOMIC` (Linux 6.11) of a

@@ -11,8 +11,8 @@ from fstui.model.quantities import rate
 
 @rule(order=20)
 def odirect_no_cache(case: Case) -> Iterator[Conclusion]:
-    """* suspicious, high confidence: the rate is more than 5 times what the platter can do, and you declared the medium
-      (so fstui does not doubt the rotational speed)
+    """* suspicious, high confidence: you declared the medium (so fstui does not doubt the rotational speed), and the
+      rate is more than 5 times what the platter can do
     * suspicious, medium confidence: in all other cases
 
     ## What it means
@@ -29,8 +29,8 @@ def odirect_no_cache(case: Case) -> Iterator[Conclusion]:
 
     ## What to do next
     Make sure that the drive's cache is off (`hdparm -W DEVICE`, `smartctl -g wcache DEVICE`). If fstui runs in a
-    virtual machine, also change the settings of its virtual disk on the host: set IgnoreFlush to 0 (VirtualBox), and do
-    not use `cache=unsafe` (QEMU). For stronger evidence, run a power-cut test.
+    virtual machine, also change the settings of the virtual disk on the host. VirtualBox: set IgnoreFlush to 0. QEMU: do
+    not use `cache=unsafe`. For stronger evidence, run a power-cut test.
     """
     paces = [pace for pace in case.rotation.too_fast_direct_paces if pace.platters.has_no_cache]
     if paces:

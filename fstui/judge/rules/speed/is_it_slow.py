@@ -15,8 +15,8 @@ otherwise normal:
 
 - half of the slowest of your own references (`fstui references`)
 - half of the lower quartile of at least three earlier runs of this scenario
-- half of the slowest of 8 or more published rates for this class of device; a rate between this limit and the slowest
-  rate is an exception: neither slow nor normal
+- half of the slowest of 8 or more published rates for this class of device (exception: a rate between this limit and
+  the slowest rate is neither slow nor normal)
 - one sync per ten revolutions, on a rotating disk
 - 50 commits per second in the fastest step (the minimum for etcd), if the class of the device is unknown
 
