@@ -6,15 +6,15 @@ The filesystem did not send them, or a layer above the driver dropped them, duri
 
 ## How it was measured
 fstui counted the flushes of each step with at least 20 syncs per writer. The page `flushes-arrive` shows how many
-flushes are expected per sync. n writers may share flushes, so fstui divides the minimum by n. Flushes are missing in
-these cases:
+flushes are expected per sync. n writers may share flushes, so fstui divides the minimum by n. If the expected number
+is:
 
-- The expected number is exact, or a range that starts at 1. At least two syncs, and more than 0.2 % of the syncs, lack
-  their flushes.
-- The expected number is another range, such as 2 to 3. Less than 90 % of the smaller number arrived.
+- exact, or a range that starts at 1: flushes are missing if at least two syncs, and more than 0.2 % of the syncs, lack
+  their flushes
+- another range, such as 2 to 3: flushes are missing if less than 90 % of the smaller number arrived
 
 In a step with one writer, fstui also checks parts of the step. As root, fstui reads the kernel's trace, which
-shows who requested each flush. Other processes then cannot hide a shortage, and fstui names the faulty layer.
+shows who requested each flush. Flushes of other processes then cannot hide a shortage, and fstui names the faulty layer.
 
 ## What it proves, and what it does not
 Other processes only add flushes, so it is certain that flushes are missing. Without root, fstui does not know which

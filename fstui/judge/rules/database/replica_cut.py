@@ -16,7 +16,7 @@ as in a power cut of a disk without a cache.
 - The settings are durable if `sync_binlog = 1` and `innodb_flush_log_at_trx_commit = 1`. The primary must then keep
   every acknowledged commit. If a commit is missing, a library or a layer above the filesystem drops the primary's
   syncs.
-- This does not test what the disk below the test directory does with a flush. `fstui powercut` does.
+- The scenario does not test what the disk below the test directory does with a flush. `fstui powercut` tests this.
 - `kill -9` alone loses nothing that the server had written, whatever its settings are.
 - If only the primary was stopped, fstui waits until the replica has applied everything that it received, and then looks
   for the commits. After a cut of both servers, the replica starts without replication. Commits that are only in its

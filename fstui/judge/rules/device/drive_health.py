@@ -13,14 +13,14 @@ As root, fstui read the health values of the drive once, and wrote nothing:
 
 ## What it proves, and what it does not
 If the capacitor or battery failed, a power cut may lose data that the drive acknowledged, whatever its data sheet
-promises. But some drives then turn their cache off or become read-only, and lose nothing. So confidence is low.
+says. But some drives then turn their cache off or become read-only, and lose nothing. So confidence is low.
 
 ## What to do next
 Copy the data to another drive, and replace this drive. `nvme smart-log DEVICE` and `smartctl -a DEVICE` show all
 values.
 
 ## Details
-These values alone are not faults:
+fstui does not report these values as faults:
 
 - unsafe shutdowns (power cuts without a warning): laptops and old servers have many
 - reallocated sectors and grown defects: a drive has spare blocks to replace them

@@ -27,10 +27,9 @@ def fsync_dearer(case: Case) -> Iterator[Conclusion]:
     ## How it was measured
     Two steps overwrote the same blocks with one writer. They differ only in the sync call, and all of these are true:
 
-    - fdatasync completed at least 1.5 times as many writes per second
-    - fsync sent at least 1.2 times as many flushes (field 16 of `/sys/block/X/stat`)
-    - no other process wrote to the filesystem's device; otherwise, flushes of other journal commits would be counted,
-      too
+    - fdatasync completed at least 1.5 times as many writes per second as fsync
+    - fsync sent at least 1.2 times as many flushes as fdatasync (field 16 of `/sys/block/X/stat`)
+    - no other process wrote to the filesystem's device, so no flushes of other journal commits were counted
 
     ## What it proves, and what it does not
     This is not a fault of the disk. For overwrites, fdatasync is as durable as fsync; only the timestamps may be

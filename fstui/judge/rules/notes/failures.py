@@ -37,7 +37,7 @@ def sync_error(case: Case) -> Iterator[Conclusion]:
     fstui saw which call failed, and with which error:
 
     - not-durable: fsync, fdatasync, msync or a write with O_DSYNC failed with EIO
-    - cannot-tell: fsync, fdatasync or msync failed with an error other than EIO, ENOSPC and EDQUOT
+    - cannot-tell: a sync was refused, with an error other than EIO, ENOSPC and EDQUOT
     - cannot-tell: after a successful sync, a write, open or chdir failed with EIO, EUCLEAN, EROFS,
       ESHUTDOWN or ENOTCONN
     - a note: the disk was full (ENOSPC), a quota was reached (EDQUOT), or a write failed with another error

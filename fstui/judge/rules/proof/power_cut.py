@@ -17,7 +17,7 @@ may have been empty. They say nothing about other storage or other settings. A r
 disk's power, and so does not test the disk's cache.
 
 ## What to do next
-- lost: find the layer that drops flushes (`fsync-rate`), change it, cut again
+- lost: find the faulty layer (run `fsync-rate`), change it, and cut again
 - kept: cut the power again, at the wall plug and under load. High confidence is no guarantee: after 5 cuts without a
   loss, up to 46 % of cuts may still lose data, after 100 up to 3 % (95 % confidence).
 

@@ -10,8 +10,7 @@ fstui compared the rates of synced writes with references for this storage.
 - **unknown**: in all other cases, for example if the syncs may not reach the disk
 
 ## How it was measured
-Only steps with one writer are compared. For each reference, a step is slow if its rate is below this limit, and
-otherwise normal:
+Only steps with one writer are compared. A step is slow if its rate is below the limit of a reference, otherwise normal:
 
 - half of the slowest of your own references (`fstui references`)
 - half of the lower quartile of at least three earlier runs of this scenario
@@ -23,11 +22,10 @@ otherwise normal:
 If a sync needs extra flushes, copies or parity, the limits from published rates and revolutions are lower.
 
 ## What it proves, and what it does not
-Slow storage may be durable, and normal storage may not be. The answer names a known cause: an I/O limit, other
-processes, a degraded stack, the network.
+Speed says nothing about durability. The answer names a known cause, such as an I/O limit or other processes.
 
 ## What to do next
-If the answer names a cause, remove it and run again. If not, look for used-up burst credits, SMR, thin provisioning,
+If the answer names a cause, remove the cause and run again. If not, look for used-up burst credits, SMR, thin provisioning,
 and RAID5 that reads before it writes. If there is no reference, declare the medium, or run the scenario three times
 while the system is healthy.
 """
