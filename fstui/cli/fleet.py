@@ -148,7 +148,7 @@ def check(directories: Sequence[str], **options: Any) -> int:
 def watch(mount: str | None, more: Sequence[str], seconds: float, **options: Any) -> int:
     """Show on every host which programs wait.
 
-    After --, you can add options of 'fstui watch'. 'fstui watch --help' explains what it reads and writes.
+    After --, you can add options of 'fstui watch'. 'fstui watch --help' explains what fstui reads and writes.
 
     Example: fstui fleet watch --nodes 'db[1-40]' --mount /var/lib/mysql
     """

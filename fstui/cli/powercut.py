@@ -72,8 +72,8 @@ powercut.add_command(campaign)
 def write(directory: str, settings: Sequence[str], root_of: str | None, trust_dir: bool, yes: bool) -> int:
     """Write records until the power is cut.
 
-    fstui writes each record into DIR, and acknowledges it on stdout after its sync has returned. The records stay in
-    a new directory inside DIR until the cut is verified.
+    fstui writes records into DIR. When the sync of a record has returned, it acknowledges the record on stdout. The
+    records stay in a new directory inside DIR until the cut is verified.
 
     \b
     Example:
@@ -157,7 +157,7 @@ def _print_plan(cut: PreparedCut) -> None:
 def witness(file: Path) -> int:
     """Save acknowledgements from stdin to FILE.
 
-    The witness syncs FILE about five times per second, and shows how many acknowledgements are safe in it.
+    The witness syncs FILE about five times per second, and shows how many acknowledgements are safe in FILE.
 
     Exit status: 0 the connection broke, or the writer ended; 1 nothing was acknowledged, or writing FILE failed.
 

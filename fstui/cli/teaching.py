@@ -129,7 +129,9 @@ def list_(format_: str, output: Path | None) -> None:
 @click.argument("name")
 @click.argument("words", nargs=-1, required=True, type=click.UNPROCESSED, metavar="COMMAND…")
 def run(name: str, words: tuple[str, ...]) -> None:
-    """Run COMMAND with the environment variables and limits that belong to the filesystem NAME.
+    """Run COMMAND in the environment of the filesystem NAME.
+
+    The environment may contain variables, and limits for the process.
 
     Example: fstui lab run oak fstui run fsync-rate /srv/class/oak
     """
