@@ -54,8 +54,8 @@ def watch(
     """Show which programs wait for which files to reach the disk, and which layer takes the time.
 
     fstui reads the kernel's trace as root, and only /proc without root. It writes nothing to the filesystems that it
-    watches, with one exception: as root, it writes the name of its trace
-    instance to a small file in ~/.local/state/fstui.
+    watches, with one exception: as root, it writes the name of its trace instance to a small file in
+    ~/.local/state/fstui.
 
     The watch ends with one of these conclusions: a program waits for the disk; the filesystem, or a layer above the
     disk, is slow; the CPU is busy; the program syncs too often; no program waits; the cause is not known. The tables
