@@ -29,22 +29,22 @@ def consumer_nand_too_fast(case: Case) -> Iterator[Conclusion]:
     """*suspicious, medium confidence*
 
     ## What it means
-    Syncs return faster than NAND flash can be programmed, but the drive is not known to have power-loss protection. It
-    probably acknowledges writes that are only in its volatile write cache.
+    Syncs return faster than NAND flash can be programmed, but the drive is not known to have power-loss protection. The
+    drive probably acknowledges writes that are only in its volatile write cache.
 
     ## How it was measured
     All expected flushes arrived, and one of these is true:
 
-    - One writer completed more than 10 000 writes with fdatasync per second. This counts even if the drive reports
-      that its cache is off.
+    - One writer completed more than 10 000 writes with fdatasync per second. This sign counts even if the drive
+      reports that its cache is off.
     - The drive's cache is on, a write took less than 200 µs, and a flush added less than half of the time that the
       write took.
 
-    The rule applies only to consumer drives: fstui knows the model, or you declared `--medium ssd`. It does not apply
-    to a disk that only reports "not rotating".
+    The rule applies only to consumer drives: fstui knows the model, or you declared `--medium ssd`. The rule does
+    not apply to a disk that only reports "not rotating".
 
     ## What it proves, and what it does not
-    This is a strong sign, but not a proof. A drive with a small protected buffer would be as fast.
+    The finding is a strong sign, but not a proof. A drive with a small protected buffer would be as fast.
 
     ## What to do next
     Look up whether this model has power-loss protection. If so, declare it: `--medium ssd-plp`. If not, run a
@@ -186,8 +186,8 @@ def link_exceeded(case: Case) -> Iterator[Conclusion]:
 
     ## How it was measured
     For each step with one writer, fstui compared the bytes written per second with the maximum data rate of the link to
-    the disk (SATA, SAS, PCIe, USB). If the data is on several disks, fstui adds up the rates of their links. The finding
-    appears if the measured rate is more than 110 % of the maximum.
+    the disk (SATA, SAS, PCIe, USB). If the data is on several disks, fstui adds up the rates of their links. The
+    finding appears if the measured rate is more than 110 % of the maximum.
 
     ## What it proves, and what it does not
     If the kernel counted all bytes at the device, the cache is in the controller or its driver. If the kernel has no
@@ -199,8 +199,8 @@ def link_exceeded(case: Case) -> Iterator[Conclusion]:
     layers of this host: `lsblk -s`, `dmsetup table`.
 
     ## Details
-    The rule does not apply in a virtual machine, because virtual links report arbitrary rates. It does not apply if
-    `bytes-missing` already reports that the bytes did not arrive.
+    The rule does not apply in a virtual machine, because virtual links report arbitrary rates. It also does not apply
+    if `bytes-missing` already reports that the bytes did not arrive.
     """
     payload = _payload_per_s(case.stack.lowest)
     if payload is None or case.host.virtualization or case.configuration.breaks_sync:

@@ -6,7 +6,8 @@ Published reports say that drives of this model, with this firmware, lost data t
 cache of this drive is on.
 
 ## How it was measured
-fstui read the model and firmware from `/sys/block/X/device`, and found them in its table of published faults. It measured nothing.
+fstui read the model and firmware from `/sys/block/X/device`, and found them in its table of published faults. It
+measured nothing.
 
 ## What it proves, and what it does not
 The reports are about other drives of the same model, which lost data after power cuts, host crashes or bad sectors.

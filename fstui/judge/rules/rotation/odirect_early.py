@@ -29,8 +29,8 @@ def odirect_no_cache(case: Case) -> Iterator[Conclusion]:
 
     ## What to do next
     Make sure that the drive's cache is off (`hdparm -W DEVICE`, `smartctl -g wcache DEVICE`). If fstui runs in a
-    virtual machine, also change the settings of the virtual disk on the host. VirtualBox: set IgnoreFlush to 0. QEMU: do
-    not use `cache=unsafe`. For stronger evidence, run a power-cut test.
+    virtual machine, also change the settings of the virtual disk on the host. VirtualBox: set IgnoreFlush to 0. QEMU:
+    do not use `cache=unsafe`. For stronger evidence, run a power-cut test.
     """
     paces = [pace for pace in case.rotation.too_fast_direct_paces if pace.platters.has_no_cache]
     if paces:

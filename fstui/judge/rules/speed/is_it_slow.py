@@ -25,7 +25,7 @@ If a sync needs extra flushes, copies or parity, the limits from published rates
 Speed says nothing about durability. The answer names a known cause, such as an I/O limit or other processes.
 
 ## What to do next
-If the answer names a cause, remove the cause and run again. If not, look for used-up burst credits, SMR, thin provisioning,
-and RAID5 that reads before it writes. If there is no reference, declare the medium, or run the scenario three times
-while the system is healthy.
+If the answer names a cause, remove the cause and run again. If not, look for used-up burst credits, SMR, thin
+provisioning, and RAID5 that reads before it writes. If there is no reference, declare the medium, or run the scenario
+three times while the system is healthy.
 """
