@@ -61,15 +61,15 @@ async def test_a_step_lasts_until_the_plug_is_pulled() -> None:
         assert any("ssd  A consumer SSD" in line for line in screen_lines(app)), "the last run is in view"
         assert sum("✗ LOST" in line for line in screen_lines(app)) == 2
         compared = await press(pilot, "enter")
-        assert any("✓ the durable disk: KEPT" in line for line in compared)
+        assert any("✓ the honest disk: KEPT" in line for line in compared)
 
 
 def test_an_answer_is_called_measured_only_if_the_runs_show_it() -> None:
     lesson = lessons.find("power-cut")
     for holds in (True, False):
         claims = [
-            lessons.CheckedClaim("the lying disk: LOST", True),
-            lessons.CheckedClaim("the durable disk: KEPT", holds),
+            lessons.CheckedClaim("the lying hard disk: LOST", True),
+            lessons.CheckedClaim("the honest disk: KEPT", holds),
         ]
         drawn = "\n".join(part.plain for part in drawing.comparison(lesson.predict, 1, claims, 80))
         assert "✓ right" in drawn and ("right, as measured" in drawn) is holds
