@@ -16,7 +16,7 @@ from tests.real import disks, headless, processes
 
 SYNCS = 150
 PROGRAM = """
-import mmap, os, sys
+import ctypes, mmap, os, sys
 how, path, times = sys.argv[1], sys.argv[2], int(sys.argv[3])
 flags = os.O_RDWR | os.O_CREAT | (os.O_DSYNC if how == "O_DSYNC" else 0)
 fd = os.open(path, flags, 0o600)
@@ -29,6 +29,9 @@ for number in range(times):
     if how == "msync":
         memory[number] = 1
         memory.flush()
+    elif how == "sync_file_range":
+        os.pwrite(fd, b"x", number)
+        ctypes.CDLL(None).sync_file_range(fd, ctypes.c_long(0), ctypes.c_long(0), 7)
     else:
         os.pwrite(fd, b"x", number)
         if how != "O_DSYNC":
@@ -99,6 +102,21 @@ def test_every_sync_method_is_counted_with_program_and_file(workshop: Path, how:
     (device,) = (one for one in report.total.devices if one.device == storage.device)
     assert device.flushes is not None and device.flushes >= SYNCS
     assert device.flush_ns and device.write_ns
+
+
+def test_sync_file_range_does_not_count_as_a_sync(workshop: Path) -> None:
+    """The call writes pages and waits for them, but sends no flush and no metadata."""
+    with (
+        disks.on_loop(workshop) as storage,
+        syncing("sync_file_range", storage.directory / "file") as program,
+        watch("--mount", storage.directory) as watching,
+    ):
+        sync(program)
+        report = ended(watching)
+    assert report.untraced is None
+    assert [row for row in report.total.waits if row.pid == program.pid] == []
+    (device,) = (one for one in report.total.devices if one.device == storage.device)
+    assert device.written_bytes, "its writes are counted"
 
 
 @pytest.mark.parametrize("fstype", ["xfs", "btrfs"])

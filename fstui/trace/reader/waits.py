@@ -12,7 +12,7 @@ from typing import NamedTuple
 from fstui.trace.reader.durations import Durations
 
 UNKNOWN_FILE = (0, 0, 0)
-_WITH_FILE, _WITHOUT_FILE = ("fsync", "fdatasync", "syncfs", "sync_file_range"), ("msync", "sync")
+_WITH_FILE, _WITHOUT_FILE = ("fsync", "fdatasync", "syncfs"), ("msync", "sync")  # sync_file_range sends no flush
 FUA_WRITES = 'rwbs ~ "WF*"'
 """Filter for FUA writes. On a device with FUA, an O_DSYNC write becomes one, and no filesystem event shows it."""
 EVENTS: dict[str, dict[str, tuple[str, ...]]] = {
