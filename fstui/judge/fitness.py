@@ -144,7 +144,7 @@ def _fit(product: Product, write_step: WriteStep, while_others_wrote: str) -> Fi
     measured = [limit.measured + ("" if limit.is_met else f" ({limit.missed_by})") for limit in limits]
     measured = measured or [f"{rate(step.rate_per_s / product.syncs_per_commit)}/s"]
     if answer == "not-known":
-        measured.append("the host was short of CPU")
+        measured.append("fstui was short of CPU time")
     if missed and while_others_wrote:
         measured.append(while_others_wrote)
     return Fit(

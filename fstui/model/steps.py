@@ -113,7 +113,8 @@ class Step(Base, frozen=True, kw_only=True):
     delayed_ns: Count = msgspec.field(default=0, name="held_ns")
     """How long the probe was blocked while it sent its samples to fstui."""
     cpu_wait_ns: Count | None = None
-    """How long a writer was ready to run and had no CPU. With several writers: the longest of these times."""
+    """How long a writer was ready to run and had no CPU, or was stopped by a signal. With several writers: the longest
+    of these times."""
     longest_cpu_wait_ns: Count | None = None
     """The longest such wait within one operation, or between two readings of the wait time (125 ms apart)."""
     stolen_ns: Count | None = None

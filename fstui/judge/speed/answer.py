@@ -154,9 +154,9 @@ def _without_cpu(step: Step, line: str, lost_ns: int) -> Speed:
     lost = duration_ns(lost_ns)
     return Speed(
         title=f"fstui had no CPU for {lost} of {seconds(step.elapsed_s)}",
-        sentence=f"This host was short of CPU: in {step.name}, fstui was ready to run but had no CPU for {lost} of "
-        f"{seconds(step.elapsed_s)}. So the time of the storage itself is not known.",
-        evidence=(line, f"{step.name}: {lost} without a CPU (/proc/self/schedstat, /proc/stat)"),
+        sentence=f"In {step.name}, fstui had no CPU for {lost} of {seconds(step.elapsed_s)}: this host was short of "
+        "CPU, or a signal (SIGSTOP) had stopped fstui. So the time of the storage itself is not known.",
+        evidence=(line, f"{step.name}: {lost} without a CPU (/proc/self/schedstat, /proc/stat, /proc/PID/stat)"),
         next=("Measure again when the host has CPU time to spare.",),
     )
 

@@ -115,6 +115,11 @@ def blocking_call(pid: int) -> str | None:
     return CALL_NAMES.get(os.uname().machine, {}).get(int(number), f"system call {number}")
 
 
+def is_stopped(pid: int) -> bool:
+    """Return whether a signal has stopped a process (SIGSTOP)."""
+    return read_text(f"{pid}/stat").rpartition(")")[2].split()[:1] == ["T"]
+
+
 def open_in_proc(name: str) -> int | None:
     """Open a file in /proc and return its descriptor, or None if there is no such file."""
     try:

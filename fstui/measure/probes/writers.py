@@ -11,10 +11,12 @@ Settings: those of the step, ``directory`` and its ``identity`` (the run's direc
 import gc
 import mmap
 import os
+import signal
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import partial
+from operator import itemgetter
 from typing import Any, NamedTuple, NoReturn
 
 from fstui.measure.probes import sync_path
@@ -45,10 +47,11 @@ SLOW_STEP_EXTRA_NS = 5_000_000_000
 """A step with fewer than SLOW_STEP_OPS operations may run this much longer than planned."""
 BLOCKED_NS = 500_000_000
 """If the last check of a writer was longer ago, the system call that blocks the writer is reported."""
-STARTED, ENDED, DELAYED, LAST_CHECK, CPU_WAIT, LONGEST_CPU_WAIT, STOLEN = range(7)
+STARTED, ENDED, DELAYED, LAST_CHECK, CPU_WAIT, LONGEST_CPU_WAIT, STOLEN, STOPPED = range(8)
 """Offsets into a writer's shared slots, all in ns: start, end, delay by a full pipe, time of the last check, all waits
-for a CPU, the longest wait, and the CPU time that the hypervisor stole."""
-SLOTS_PER_WRITER = 1 + STOLEN
+for a CPU, the longest wait, the CPU time that the hypervisor stole, and the time for which a signal stopped the writer
+(SIGSTOP; measured by the coordinator)."""
+SLOTS_PER_WRITER = 1 + STOPPED
 UNKNOWN = -1
 _TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 _STEAL_FIELD = 8
@@ -111,7 +114,7 @@ class Shared:
         self.slots[0] = 1
 
     def state_of(self, writer: int) -> memoryview:
-        """Return the slots of a writer, STARTED to STOLEN."""
+        """Return the slots of a writer, STARTED to STOPPED."""
         first = 1 + SLOTS_PER_WRITER * writer
         return self.slots[first : first + SLOTS_PER_WRITER]
 
@@ -295,6 +298,9 @@ def reap(pids: list[int]) -> None:
 def send_done(states: list[memoryview]) -> None:
     starts_ns = [state[STARTED] for state in states if state[STARTED]]
     end_ns = max(state[ENDED] for state in states)
+    for state in filter(itemgetter(STOPPED), states):  # a stopped writer has no CPU either
+        for index in (CPU_WAIT, LONGEST_CPU_WAIT):
+            state[index] = max(0, state[index]) + state[STOPPED]
     indices = {"cpu_wait_ns": CPU_WAIT, "longest_cpu_wait_ns": LONGEST_CPU_WAIT, "stolen_ns": STOLEN}
     longest_ns = {name: max(state[index] for state in states) for name, index in indices.items()}
     send(
@@ -307,15 +313,26 @@ def send_done(states: list[memoryview]) -> None:
 
 
 def watch(pids: list[int], lifeline_fd: int, shared: Shared, commands: CommandLines) -> None:
-    """Wait until all writers have ended. Pass ``stop`` on to them, and report the system call of a blocked writer."""
-    while not commands.wait_until_closed(lifeline_fd, timeout_s=0.25):
+    """Wait until all writers have ended. Pass ``stop`` on to them, report the system call of a blocked writer, and
+    measure how long a signal stopped a writer."""
+    own_stops: list[int] = []
+    """Not empty if this process was stopped since the last check, probably together with the writers."""
+    signal.signal(signal.SIGCONT, lambda number, _: own_stops.append(number))
+    checked_ns, have_ended = clock(), False
+    while not have_ended:
+        have_ended = commands.wait_until_closed(lifeline_fd, timeout_s=0.25)
         if commands.stop_requested:
             shared.stop()
-        now = clock()
+        previous_check_ns, checked_ns = checked_ns, clock()
         for number, pid in enumerate(pids):
-            last_check_ns = shared.state_of(number)[LAST_CHECK]
-            if last_check_ns and now - last_check_ns > BLOCKED_NS and (call := sync_path.blocking_call(pid)):
+            state = shared.state_of(number)
+            last_check_ns = state[LAST_CHECK]
+            silent_ns = checked_ns - last_check_ns if last_check_ns else 0
+            if own_stops or (silent_ns > POLL_INTERVAL_NS and sync_path.is_stopped(pid)):
+                state[STOPPED] += checked_ns - previous_check_ns
+            elif silent_ns > BLOCKED_NS and not have_ended and (call := sync_path.blocking_call(pid)):
                 send("inflight", since_ns=last_check_ns, call=call, writer=number)
+        own_stops.clear()
 
 
 def main(kind: type[WriteLoop], **common_settings: Any) -> NoReturn:

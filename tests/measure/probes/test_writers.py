@@ -3,21 +3,24 @@
 import errno
 import os
 import signal
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from fstui.measure.probes import writers
 from fstui.measure.probes.writers import (
+    BLOCKED_NS,
     FIRST_INTERVAL_NS,
     MAX_PENDING_FRAMES,
     SEND_INTERVAL_NS,
+    STOPPED,
     Batch,
     Shared,
     WriteLoop,
 )
 from fstui.measure.wire.frames import Decoder, Frame
-from fstui.measure.wire.stdio import CallError
+from fstui.measure.wire.stdio import CallError, clock
 
 BATCH_NS = 5_000_000
 
@@ -91,3 +94,56 @@ def test_writer_that_fails_before_ready_ends_all_with_its_reason(
     (error,) = Decoder().feed(capfdbinary.readouterr().out)
     assert isinstance(error, Frame) and error.kind == "error"
     assert tuple(error.fields[name] for name in ("call", "errno", "message", "writer")) == reason
+
+
+class Stopped(WriteLoop):
+    """A writer that is stopped in its only operation until the coordinator has counted more than BLOCKED_NS."""
+
+    def batch_function(self) -> Batch:
+        return self._batch
+
+    def _batch(self, until_ns: int, remaining_ops: int) -> int:
+        writer = os.getpid()
+        if not os.fork():
+            while self.state[STOPPED] <= BLOCKED_NS:
+                os.sched_yield()
+            os.kill(writer, signal.SIGCONT)
+            os._exit(0)
+        os.kill(writer, signal.SIGSTOP)
+        self.ops = self.max_ops = 1
+        return clock()
+
+
+class Continued(Stopped):
+    """A writer whose coordinator was stopped and continues during the only operation."""
+
+    def _batch(self, until_ns: int, remaining_ops: int) -> int:
+        os.kill(self.coordinator, signal.SIGCONT)
+        while not self.state[STOPPED]:
+            os.sched_yield()
+        self.ops = self.max_ops = 1
+        return clock()
+
+
+@pytest.fixture
+def go() -> Iterator[None]:
+    """A stdin from which the coordinator reads the command ``go``."""
+    stdin, (read_end, write_end) = os.dup(0), os.pipe()
+    os.write(write_end, b"go\n")
+    os.dup2(read_end, 0)
+    yield
+    os.dup2(stdin, 0)
+    for fd in (stdin, read_end, write_end):
+        os.close(fd)
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(("kind", "at_least_ns"), [(Stopped, BLOCKED_NS), (Continued, 1)])
+@pytest.mark.usefixtures("go")
+def test_time_stopped_by_a_signal_is_time_without_a_cpu(
+    capfdbinary: pytest.CaptureFixture[bytes], kind: type[WriteLoop], at_least_ns: int
+) -> None:
+    assert writers.measure(kind, {"seconds": 0, "writers": 1})
+    frames = [frame for frame in Decoder().feed(capfdbinary.readouterr().out) if isinstance(frame, Frame)]
+    assert [frame.kind for frame in frames] == ["ready", "done"], "no call of a stopped writer is reported as blocked"
+    assert frames[-1].fields["longest_cpu_wait_ns"] >= at_least_ns

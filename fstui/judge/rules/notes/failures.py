@@ -173,7 +173,7 @@ def stood_still(case: Case) -> Iterator[Conclusion]:
     - It took at least 1 s, and at least five times as long as the median (p50).
     - It took at least half of the step, or it never returned.
 
-    Time in which the operation waited for a CPU does not count.
+    Time in which fstui waited for a CPU, or was stopped by a signal, does not count.
 
     ## What it proves, and what it does not
     Earlier acknowledgements prove nothing about storage that no longer responds. The cause may be above the disk:
