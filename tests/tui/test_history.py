@@ -1,3 +1,4 @@
+import pytest
 from msgspec.structs import replace
 from textual.pilot import Pilot
 
@@ -13,9 +14,11 @@ from tests.tui.conftest import PreparedApp
 from tests.tui.screen import press, screen_lines
 
 
-def saved(name: str, day: int, times: float = 1.0) -> Run:
+def saved(name: str, day: int, times: float = 1.0, directory: str | None = None) -> Run:
     steps = tuple(replace(step, rate_per_s=step.rate_per_s * times) for step in screens.STEPS)
     run = replace(screens.RUN, id=name, started_at=f"2026-10-{day:02d}T08:00:00+00:00", steps=steps, status="finished")
+    if directory and run.target:
+        run = replace(run, target=replace(run.target, path=directory))
     runs.save(run)
     return run
 
@@ -75,6 +78,19 @@ async def test_three_runs_are_compared_and_the_trend_is_shown() -> None:
         assert any("3 finished runs, the last 3.00 × the first" in line for line in lines)
         bars = [line for line in lines if "█" in line]
         assert len(bars) > 10 and bars[0].count("█") < bars[-1].count("█")
+
+
+@pytest.mark.parametrize("keys", [("h", "down", "c"), ("h", "down", "enter", "c")], ids=["history", "result"])
+async def test_comparison_starts_on_the_previous_run_of_its_kind(keys: tuple[str, ...]) -> None:
+    for day, (name, directory) in enumerate(
+        (("aaa111", "/srv"), ("bbb222", "/mnt"), ("ccc333", "/srv"), ("ddd444", "/srv")), 1
+    ):
+        saved(name, day, directory=directory)
+    app = PreparedApp()
+    async with app.run_test(size=(80, 40)) as pilot:
+        lines = await press(pilot, *keys)
+        assert "compare ccc333 with" in lines[0]
+        assert isinstance(app.screen, HistoryScreen) and app.screen.chosen and app.screen.chosen.id == "aaa111"
 
 
 async def test_a_run_of_the_trend_is_selected_and_opened() -> None:

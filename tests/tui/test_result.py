@@ -225,7 +225,7 @@ async def test_a_comparison_in_the_history_can_be_cancelled() -> None:
     app = PreparedApp()
     async with app.run_test(size=(80, 24)) as pilot:
         assert "compare k3f9a1 with" in (await press(pilot, "h", "c"))[0]
-        assert any("This is the same run" in line for line in await press(pilot, "enter"))
+        assert any("This is the same run" in line for line in await press(pilot, "up", "enter"))
         assert "history" in (await press(pilot, "escape"))[0]
         lines = await press(pilot, "c", "down", "c")
         assert [line.split()[1] for line in lines[4:6]] == ["a1b2c3", "k3f9a1"]

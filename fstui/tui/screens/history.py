@@ -94,8 +94,10 @@ class HistoryScreen(BaseScreen):
     async def _list(self) -> None:
         with self.fstui.reporting():
             self._all_runs = await history.summaries()
-            if self.compared_run and self.rows is None:
-                self.table.choose(_counterpart(self._all_runs, self.compared_run))
+            if (run := self.compared_run) and self.rows is None:
+                scenario = run.scenario.name if run.scenario else None
+                directory = run.target.path if run.target else None
+                self.table.choose(_counterpart(self._all_runs, run.id, run.started_at, scenario, directory))
             self.rows = history.matches(self._all_runs, self.filter_text)
         if self.rows is None:
             self._empty_text = "The saved runs could not be read."
@@ -175,8 +177,10 @@ class HistoryScreen(BaseScreen):
     def action_compare(self) -> None:
         if self._is_comparing:
             self.action_open()
-        else:
+        elif (chosen := self.chosen) and not chosen.unreadable:
             self.action_mark()
+            others = self.rows or ()
+            self.table.choose(_counterpart(others, chosen.id, chosen.started_at, chosen.scenario, chosen.target))
 
     def action_mark(self) -> None:
         if len(self.marked) >= MAX_COMPARED - 1:
@@ -266,11 +270,13 @@ class HistoryScreen(BaseScreen):
         return drawing.file_lines(self.chosen, width) if self.chosen else [line()]
 
 
-def _counterpart(runs: Iterable[Summary], compared: Run) -> str | None:
-    """Return the path of the run before, if possible of the same scenario, to compare the run with."""
-    scenario = compared.scenario.name if compared.scenario else None
-    others = [run for run in runs if run.id != compared.id and not run.unreadable]
-    others.sort(key=lambda run: (run.scenario != scenario, run.started_at > compared.started_at))
+def _counterpart(
+    runs: Iterable[Summary], run_id: str, started_at: str, scenario: str | None, directory: str | None
+) -> str | None:
+    """Return the path of the run to compare a run with: the run before, if possible of its scenario and directory."""
+    others = [run for run in runs if run.id != run_id and not run.unreadable]
+    others.sort(key=lambda run: run.started_at, reverse=True)
+    others.sort(key=lambda run: (run.scenario != scenario, run.target != directory, run.started_at > started_at))
     return others[0].path if others else None
 
 
