@@ -186,7 +186,7 @@ class RiskWatch(WatchInProgress):
                     mount for target, mount in mounts if self._target or disks.intersection(target.stack[0].below)
                 )
                 risk_texts = sentences(at_risk, counts_all=not unsafe)
-                limit_texts = tuple(limits(at_risk, child.untraced))
+                limit_texts = tuple(limits(at_risk, child.untraced, unsafe))
                 yield AtRiskSecond(second=at_risk, sentences=risk_texts, limits=limit_texts, unsafe=unsafe)
             report = AtRiskReport(
                 started_at=self._started_at,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 
 import msgspec
 
 from fstui.measure.children import Child
-from fstui.model.at_risk import AtRisk, ProgramAtRisk
+from fstui.model.at_risk import AtRisk, ProgramAtRisk, UnsafeMount
 from fstui.model.errors import Refused
 from fstui.model.quantities import count, counted, rate, seconds, size
 from fstui.model.storage import Target
@@ -69,7 +69,8 @@ def _sentence(program: ProgramAtRisk, elapsed_s: float, state: str) -> str:
         note = f" ({'all' if shared == program.files else count(shared)} shared)" if shared else ""
         oldest = f"oldest {'≥ ' if program.may_be_older else ''}{seconds(program.oldest_s or 0.0)}"
         files = "1 shared file" if program.files == program.shared_files == 1 else counted(program.files, "file")
-        amount = f"up to {size(program.bytes)} not durable, in {files}{note}; {oldest}{_part_in_log(program)}"
+        condition = "not durable" if state == "at risk" else state
+        amount = f"up to {size(program.bytes)} {condition}, in {files}{note}; {oldest}{_part_in_log(program)}"
     elif program.most_bytes:
         most, longest = size(program.most_bytes), seconds(program.longest_s)
         amount = f"nothing {state} now; since the watch began, at most {most} at the same time, for at most {longest}"
@@ -111,8 +112,11 @@ def _sync_rate(program: ProgramAtRisk, elapsed_s: float) -> str:
     return f"; it synced {counted(program.syncs, 'time')} in {seconds(elapsed_s)}"
 
 
-def limits(risk: AtRisk, untraced: str | None) -> Iterator[str]:
+def limits(risk: AtRisk, untraced: str | None, unsafe: Sequence[UnsafeMount] = ()) -> Iterator[str]:
     """Yield sentences about what fstui could not see, and what the figures do not include."""
+    if unsafe:
+        mount_points = ", ".join(mount.mount_point for mount in unsafe)
+        yield f"Not counted: synced bytes on {mount_points}. They may be lost, too."
     if untraced:
         yield f"Not traced by the kernel: {untraced}. fstui cannot see how often programs sync or which names are new."
     if risk.unsupported:

@@ -412,6 +412,10 @@ def test_the_text_ends_with_a_sentence_for_each_program(workshop: Path) -> None:
 def test_storage_that_drops_syncs_puts_everything_at_risk(workshop: Path, options: str) -> None:
     with disks.on_loop(workshop, options=options) as storage:
         done = headless.call("watch", "--at-risk", "--seconds", "1", "--mount", storage.directory)
-    assert (f"even synced data on {storage.directory} is at risk" in " ".join(done.stdout.decode().split())) == bool(
-        options
-    )
+        document = headless.call(
+            "watch", "--at-risk", "--seconds", "1", "--mount", storage.directory, "--format", "json"
+        )
+    text, limits = " ".join(done.stdout.decode().split()), json.loads(document.stdout)["limits"]
+    assert (f"even synced data on {storage.directory} is at risk" in text) == bool(options)
+    for said in (text, " ".join(limits)):
+        assert (f"Not counted: synced bytes on {storage.directory}." in said) == bool(options)

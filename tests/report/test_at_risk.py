@@ -72,6 +72,8 @@ def test_a_filesystem_without_barriers_is_never_called_safe() -> None:
     )
     assert total(AtRisk(), counts_all=False) == ""
     assert total(STATE, counts_all=False).startswith("Not synced: up to 48.0 MiB")
+    assert sentences(STATE, counts_all=False)[1].startswith("cp (950): up to 8.0 MiB unsynced, in 1 file;")
+    assert next(limits(STATE, None, (UNSAFE,))) == "Not counted: synced bytes on /srv/queue. They may be lost, too."
 
 
 def test_without_a_trace_the_limits_say_what_is_missing() -> None:
