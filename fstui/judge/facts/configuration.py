@@ -118,8 +118,9 @@ def _in_memory(_: Evidence, stack: Stack, __: Steps) -> Iterator[Hit]:
     nodes = lost or stack.in_memory
     if nodes:
         kinds = words.join_words(dict.fromkeys(node.name if node.kind == "disk" else node.kind for node in nodes))
+        outcome = "copied" if not lost else "journal_lost" if stack.only_journals(lost) else "lost"
         evidence = tuple(map(_memory_line, nodes))
-        yield Hit("lost" if lost else "copied", nodes[0], evidence, {"kinds": kinds, "devices": words.devices(nodes)})
+        yield Hit(outcome, nodes[0], evidence, {"kinds": kinds, "devices": words.devices(nodes)})
 
 
 def _memory_line(node: Node) -> str:

@@ -12,7 +12,8 @@ from fstui.storage.layers import kind
 from fstui.storage.layers.facts import DEVICE_UNSEEN
 from fstui.storage.layers.forwarding import NOTHING, Forwarded
 
-_AUXILIARY_ROLES = ("journal", "log", "metadata")
+_LOG_ROLES = ("journal", "log")
+_AUXILIARY_ROLES = (*_LOG_ROLES, "metadata")
 """Only one device has such a role, and no other device holds a copy of its data."""
 
 
@@ -159,6 +160,16 @@ class Stack:
     def layers_without_copy(self, lost: tuple[Node, ...]) -> tuple[Node, ...]:
         """Return the layers among ``lost`` whose data neither a copy nor parity can replace."""
         return self._fatal_layers(self.nodes[0], lost) if self.nodes and lost else ()
+
+    def only_journals(self, nodes: tuple[Node, ...]) -> bool:
+        """Return whether filesystems use these layers only for a journal or log that has a device of its own."""
+
+        def data_layers(node: Node) -> list[Node]:
+            is_filesystem, roles = node.layer == "filesystem", node.below_roles
+            return [child for child in self.children(node) if not (is_filesystem and roles.get(child.id) in _LOG_ROLES)]
+
+        holding_data = walk(self.nodes[:1], data_layers)
+        return not any(node.id in holding_data for node in nodes)
 
     def layers_without_checked_copy(self, stale: tuple[Node, ...]) -> tuple[Node, ...]:
         """Return the layers among ``stale`` whose old data, after a power cut, is not detected and repaired."""

@@ -230,6 +230,17 @@ def in_memory() -> Iterator[tuple[str, Target, list[str]]]:
     yield "overlay on tmpfs", target(filesystem("overlay", below=("mount:/",)), TMPFS, MEMORY), lost
     yield "dm on zram", over(block("dm-0", "dm-linear", "zram0"), zram), lost
     yield "declared", on_disk(None, disk(medium=Medium(class_="memory", declared=True))), lost
+    journal = block("dm-0", "dm-linear", "zram0")
+    for kind in ("ext4", "xfs"):
+        yield f"log of {kind}", target(with_log(kind, "sda", "dm-0"), disk(), journal, zram), ["journal_lost"]
+        yield f"{kind}, its log on a disk", target(with_log(kind, "zram0", "sda"), zram, disk()), lost
+        yield f"{kind} and its log", target(with_log(kind, "zram0", "ram0"), zram, RAM), lost
+
+
+def with_log(kind: str, data: str, log: str) -> Node:
+    """Return a filesystem with a journal or log on a device of its own."""
+    role = "journal" if kind == "ext4" else "log"
+    return replace(filesystem(kind, below=(data, log)), below_roles={log: role})
 
 
 def array(kind: str, *below: str, roles: dict[str, str] | None = None, **facts: str) -> Target:
@@ -381,6 +392,8 @@ def test_condition_has_these_outcomes(rule: str, name: str, seen: Target | Evide
     assert [hit.outcome for defect, hit in case.configuration.defects if defect.name == rule] == expected
     if set(expected) & {"unknown_server", "unknown_controller", "unknown_cache", "perhaps_deleted"}:
         assert verdict == "cannot-tell"
-    elif set(expected) & {"volatile_cache", "lost", "perhaps_protected", "disabled", "uncommitted", "skipped", "late"}:
+    elif set(expected) & {
+        "volatile_cache", "lost", "journal_lost", "perhaps_protected", "disabled", "uncommitted", "skipped", "late"
+    }:  # fmt: skip
         assert verdict == "not-durable"
         assert case.configuration.breaks_sync
