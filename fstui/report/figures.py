@@ -55,6 +55,9 @@ def per_sync_text(flushes: float | None, settings: Settings) -> str:
     return NONE if flushes is None else f"{ratio(flushes)}{unit}"
 
 
+JUDGED = "*"
+"""This stands after the name of a step that the verdict is based on, unless it is based on all steps."""
+JUDGED_LEGEND = f"{JUDGED} the verdict is based on these steps"
 STEP_HEADER = ("STEP", "RATE/S", "P50", "P99", "MAX", "FLUSH/SYNC", "W-AMP")
 
 

@@ -35,6 +35,13 @@ def deciding_step(run: Run) -> Step | None:
     return max(named or with_ops, key=lambda step: step.syncs, default=None)
 
 
+def judged_steps(run: Run) -> frozenset[str]:
+    """Return the names of the steps that the verdict is based on; empty if these are all steps or none."""
+    finding, measured = leading_finding(run), {step.name for step in run.steps if step.ops}
+    judged = measured.intersection(finding.steps) if finding and finding.verdict else measured
+    return frozenset(judged if judged != measured else ())
+
+
 def ordered(run: Run) -> tuple[Finding, ...]:
     """Return the finding that the verdict is based on, then the others in the judge's order."""
     deciding = leading_finding(run)

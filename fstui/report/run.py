@@ -12,7 +12,7 @@ from fstui.model.steps import Latency, Step
 from fstui.model.storage import Node
 from fstui.report import database_details, databases, figures, fit, io_path, latency_map, references, replicas
 from fstui.report.database_details import notes
-from fstui.report.findings import judges_one_step, leading_finding, ordered, title
+from fstui.report.findings import judged_steps, judges_one_step, leading_finding, ordered, title
 from fstui.report.sections import Cell, Report, Section, Value, glyph_cell, records, right_cell, verdict_cell
 from fstui.report.stack import medium, stack_line
 from fstui.report.text import NONE, moment, simulation_warning, speed_line, verdict_line
@@ -96,11 +96,14 @@ def _findings(run: Run) -> Section:
 
 def _steps(run: Run, counts: figures.Counts) -> Section:
     rows: list[tuple[Cell | str, ...]] = []
+    judged = judged_steps(run)
     for step in run.steps:
         name, *numbers = figures.step_cells(step, counts)
+        name += f" {figures.JUDGED}" if name in judged else ""
         if set(numbers) != {NONE} or not figures.figures_text(step):
             rows.append((name, *map(right_cell, numbers)))
-    notes = [
+    notes = [figures.JUDGED_LEGEND] if judged else []
+    notes += [
         f"{step.name}: {text}{' (MiB of unsynced data)' * ('/MiB' in text)}"
         for step in run.steps
         if (text := figures.figures_text(step))

@@ -237,6 +237,17 @@ def test_every_format_shows_the_speed() -> None:
     assert 'speed="normal"} 0.0' in run_as_text(SLOW_RUN, "prometheus")
 
 
+def test_steps_that_the_verdict_is_based_on_are_marked() -> None:
+    *others, leading = RUN.findings
+    names = tuple(step.name for step in RUN.steps)
+    some, all_ = (replace(RUN, findings=(*others, replace(leading, steps=steps))) for steps in (names[1:], names))
+    lines = run_as_text(some).splitlines()
+    assert [line.split("  ")[0] for line in lines if line.startswith(names)] == ["write, no sync", "fdatasync *"]
+    assert "* the verdict is based on these steps" in lines
+    assert r"| fdatasync \* |" in run_as_text(some, "markdown")
+    assert "*" not in run_as_text(all_)
+
+
 def test_an_older_document_shows_no_speed() -> None:
     assert "slow?" not in run_as_text(RUN).lower()
     assert "fstui_speed" not in str(formats.render("prometheus", RUN))

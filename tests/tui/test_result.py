@@ -311,6 +311,12 @@ async def test_enter_twice_shows_the_full_title_of_a_finding() -> None:
         assert not isinstance(app.screen, ResultScreen)
 
 
+def test_steps_that_the_verdict_is_based_on_are_marked() -> None:
+    lines = [line.plain.rstrip() for line in drawing.steps(screens.RUN, (), 0, 80, 12)]
+    title, step = (line for line in lines if "*" in line)
+    assert title.startswith("── STEP (* judged) ─") and step.startswith(" * same bloc")
+
+
 def test_unknown_parts_of_counts_are_explained() -> None:
     busy = DeviceCounters(device="sda", writes=900, written_bytes=1 << 30, flushes=700, flush_ms=700)
     run = msgspec.structs.replace(screens.RUN, idle=Idle(elapsed_s=1.0, counters=(busy,)), findings=())

@@ -15,7 +15,7 @@ from fstui.model.steps import Step
 from fstui.report import figures, replicas
 from fstui.report import io_path as path_report
 from fstui.report.figures import Counts
-from fstui.report.findings import leading_finding
+from fstui.report.findings import judged_steps, leading_finding
 from fstui.report.findings import title as finding_title
 from fstui.report.run import FILESYSTEM_PREFIX
 from fstui.report.text import NONE, cut_left, origin, speed_label, verdict_label, verdict_line
@@ -55,6 +55,7 @@ STEPS = (
     Column("FLUSH/SYNC", 10, right=True, gap=2),
     Column("W-AMP", 7, right=True, from_width=76),
 )
+_JUDGED_TITLE = f"STEP ({figures.JUDGED} judged)"
 _NAME_WIDTH, _WIDE_SCREEN = 20, 90
 """A narrower terminal cuts the names of rules, to leave room for the titles of findings."""
 FINDINGS = (
@@ -202,12 +203,13 @@ def findings(ordered: Sequence[Finding], selected: int | None, width: int, heigh
 
 def steps(run: Run, details: Sequence[Detail], selected: int | None, width: int, height: int) -> list[Text]:
     """Draw a line for each step and for each further section."""
+    judged = judged_steps(run)
     names = [step.name for step in run.steps]
     columns = step_columns(STEPS, names, width - 4)
     counts = Counts(run)
     names = tell_apart(names, columns[0].width)
     rows = [
-        _step(step, name, counts, columns, index == selected)
+        _step(step, name, counts, columns, index == selected, is_judged=step.name in judged)
         for index, (step, name) in enumerate(zip(run.steps, names, strict=True))
     ]
     rows += [report.row(part, width, selected=index == selected) for index, part in enumerate(details, len(run.steps))]
@@ -217,7 +219,8 @@ def steps(run: Run, details: Sequence[Detail], selected: int | None, width: int,
         if shared and len(rows) + 2 <= height
         else []
     )
-    return [heading(columns, width), *window(len(rows), rows.__getitem__, selected or 0, height - 1 - len(note)), *note]
+    top_line = heading((replace(columns[0], title=_JUDGED_TITLE), *columns[1:]) if judged else columns, width)
+    return [top_line, *window(len(rows), rows.__getitem__, selected or 0, height - 1 - len(note)), *note]
 
 
 def saved(run: Run, saved_to: str | None, save_error: str | None, width: int) -> Text:
@@ -240,8 +243,11 @@ def _cells(finding: Finding) -> dict[str, str]:
     }
 
 
-def _step(step: Step, name: str, counts: Counts, columns: Sequence[Column], selected: bool) -> Text:
-    glyph, style = step_style(step.status) if step.status != "finished" else (" ", "")
+def _step(step: Step, name: str, counts: Counts, columns: Sequence[Column], selected: bool, *, is_judged: bool) -> Text:
+    glyph, style = (figures.JUDGED if is_judged else " ", "")
+    if step.status != "finished":
+        glyph, style = step_style(step.status)
+        name += f" {figures.JUDGED}" if is_judged else ""
     values = {"STEP": name}
     if step.ops and not step.settings.uniform:
         text = text_row(columns, name, figures.figures_text(step))

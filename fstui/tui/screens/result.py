@@ -56,7 +56,8 @@ class ResultScreen(BaseScreen):
         "with the requests that were passed on and dropped; why the storage is slow or not; tables of databases; and a "
         "comparison with published rates. Enter shows the selected row on a page of its own (the first time, press "
         "Enter twice). FLUSH/SYNC is the number of flushes at the lowest devices per requested sync. W-AMP (write "
-        "amplification) is the number of bytes that arrived there per byte written."
+        "amplification) is the number of bytes that arrived there per byte written. * marks the steps that the verdict "
+        "is based on, unless it is based on all steps."
     )
 
     def __init__(
