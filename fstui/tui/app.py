@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 STOP_TIMEOUT_S = 20.0
 """How long to wait for a stopped run to remove its files, in case its disk hangs."""
 CLEAR_CACHES_S = 15.0
+NOT_ENDED = "The last run had not ended, so it has no result. 'fstui clean' removes what it may have left behind."
 
 
 class FstuiApp(App[int]):
@@ -80,6 +81,8 @@ class FstuiApp(App[int]):
         self.result: tuple[Run, str | None] | None = None
         """The last run and its file, printed as text when the app has ended."""
         self.save_error: str | None = None
+        self.run_trouble: str | None = None
+        """Why the last run has no result, printed when the app has ended."""
         self.repeated_run: Run | None = None
         self.fault: Exception | None = None
         self._push_first_screens = push_first_screens
@@ -347,8 +350,10 @@ class FstuiApp(App[int]):
         self.repeated_run = run
         return ""
 
-    def run_ended(self, run: Run | None, saved_to: str | None, save_error: str | None) -> None:
-        self.run_in_progress = None
+    def run_ended(
+        self, run: Run | None, saved_to: str | None, save_error: str | None, trouble: str | None = None
+    ) -> None:
+        self.run_in_progress, self.run_trouble = None, trouble
         if run is not None:
             self.result, self.save_error = (run, saved_to), save_error
         self._run_ended.set()
@@ -357,7 +362,10 @@ class FstuiApp(App[int]):
 def run_app(
     session: Session, directory: str | None, push_first_screens: Callable[[FstuiApp], object] | None = None
 ) -> int:
-    """Run the app, then print the last result. Return 0, 1 after an internal error, or 128 + the number of a signal."""
+    """Run the app, then print the last result, or why there is none.
+
+    Return 0, 1 after an internal error, or 128 + the number of a signal.
+    """
     app = FstuiApp(session, directory, push_first_screens=push_first_screens)
     code = app.run(mouse=is_mouse_enabled())
     with suppress(OSError):  # the terminal may be gone
@@ -393,13 +401,18 @@ def _free_garbage() -> None:
 
 
 def print_result(app: FstuiApp) -> None:
-    """Print the last run: briefly, with its path, if its file contains the rest."""
-    if app.result is None:
-        return
+    """Print the last result: briefly, with its path, if its file contains the rest. Say why the last run has none."""
+    if app.result is not None:
+        _print_run(app, *app.result)
+    problems = [app.save_error, NOT_ENDED if app.run_in_progress else app.run_trouble]
+    for problem in filter(None, problems):
+        print(escape_controls(f"fstui: {problem}"), file=sys.stderr)
+
+
+def _print_run(app: FstuiApp, run: Run, saved_to: str | None) -> None:
     from fstui.report import formats  # noqa: PLC0415
     from fstui.report.text import WIDTH, wrap  # noqa: PLC0415
 
-    run, saved_to = app.result
     if saved_to and not run.left_behind:
         brief = str(formats.render("brief", run)).splitlines()
         lines = [part for text_line in brief for part in wrap(text_line, WIDTH)]
@@ -408,5 +421,3 @@ def print_result(app: FstuiApp) -> None:
         text = str(formats.render(formats.PLAIN, run, saved_to))
     print(to_ascii(text) if app.ascii_only else text, end="")
     sys.stdout.flush()
-    if app.save_error:
-        print(escape_controls(f"fstui: {app.save_error}"), file=sys.stderr)

@@ -12,6 +12,7 @@ from textual.events import Key
 from textual.widgets import Input
 
 from fstui.cli import terminal
+from fstui.model.errors import Refused
 from fstui.model.events import Event
 from fstui.runs import history
 from fstui.runs.machine.replay import ReplayMachine
@@ -101,6 +102,26 @@ def test_a_saved_result_is_printed_briefly_with_its_path(capsys: pytest.CaptureF
     app.result = (replace(screens.RUN, left_behind=("/srv/data/.fstui-k3f9a1",)), app.result[1])
     print_result(app)
     assert "/srv/data/.fstui-k3f9a1" in capsys.readouterr().out
+
+
+class Refusing(screens.PreparedRun):
+    async def events(self) -> AsyncIterator[Event]:
+        for event in self.told:
+            yield event
+        raise Refused("/srv/data is too full.")
+
+
+async def test_a_run_without_a_result_says_why_after_the_app(capsys: pytest.CaptureFixture[str]) -> None:
+    app = PreparedApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.open_run(Refusing([]), screens.PLAN, screens.DATA)
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+    print_result(app)
+    assert capsys.readouterr() == ("", "fstui: /srv/data is too full.\n")
+    app.run_in_progress = Stoppable()
+    print_result(app)
+    assert capsys.readouterr().err.startswith("fstui: The last run had not ended, so it has no result.")
 
 
 async def test_ctrl_c_quits_while_a_value_is_being_typed() -> None:

@@ -108,7 +108,9 @@ class RunScreen(BaseScreen):
             self.call_later(self._finish)
 
     def _finish(self) -> None:
-        self.fstui.run_ended(self.progress.run, self.progress.saved_to, self.progress.save_error)
+        progress = self.progress
+        trouble = None if self.fstui.fault else progress.trouble  # a fault is printed anyway
+        self.fstui.run_ended(progress.run, progress.saved_to, progress.save_error, trouble)
         self.is_over = True
         self._has_changed = True
         if self.progress.trouble:  # on the screen, its line shows only the beginning
