@@ -251,6 +251,27 @@ def test_limit_that_does_not_apply_is_not_named(fields: dict[str, str]) -> None:
     assert "I/O limit" not in answered(SSD, step(rate=40, ops=50), process=limited(**fields)).sentence
 
 
+@pytest.mark.parametrize(
+    ("limit", "at_limit"),
+    [
+        ({"value": "2000"}, True),
+        ({"value": "4100"}, True),  # sda: a write and a flush for each sync
+        ({"value": "3000"}, False),
+        ({"value": "7000"}, False),
+        ({"what": "8:0 wbps", "value": "33000000"}, True),
+        ({"what": "8:0 wbps", "value": "50000000"}, False),
+        ({"what": "8:0 riops", "value": "2000"}, False),
+    ],
+)
+@pytest.mark.parametrize("where", [None, SSD], ids=["no reference", "published rates"])
+def test_normal_rate_at_a_limit_says_so_in_its_headline(
+    where: Target | None, limit: dict[str, str], at_limit: bool
+) -> None:
+    found = answered(where, step(rate=2000), process=limited(**limit))
+    assert found.answer == "normal"
+    assert (found.title.startswith("fdatasync 2\xa0000/s at an I/O limit of the cgroup, ")) == at_limit
+
+
 def test_busy_device_is_named_with_its_writers() -> None:
     idle = Idle(
         elapsed_s=2.0,

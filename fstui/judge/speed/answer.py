@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fstui.judge.facts import Case
 from fstui.judge.facts.steps import WriteStep
 from fstui.judge.references import typical_rates
-from fstui.judge.speed.reasons import Reason, find_reasons, limits_reached
+from fstui.judge.speed.reasons import Reason, find_reasons, is_at_limit, limits_reached
 from fstui.judge.speed.stalls import (
     LONGEST_PAUSE,
     StalledStep,
@@ -143,7 +143,7 @@ def _normal(case: Case, normal: Yardstick, yardsticks: Sequence[Yardstick]) -> S
     return Speed(
         answer="normal",
         yardstick=normal.name,
-        title=f"{best.step.name} {best.measured_rate}, normal compared with {normal.name}",
+        title=f"{best.step.name} {best.measured_rate}{_at_limit(case, best.step)}, normal compared with {normal.name}",
         sentence=f"{best.step.name} did {best.measured_rate}. That is normal compared with {normal.name}: "
         f"{best.evidence}. {_remarks(case, best.step)}",
         evidence=_evidence_lines(yardsticks, (best, normal.name)),
@@ -200,11 +200,15 @@ def _compared_with_all_kinds(case: Case, best: WriteStep) -> Speed:
     return Speed(
         answer="normal",
         yardstick="what is typical for each kind of disk",
-        title=f"{best.step.name} {measured}, {rank}",
+        title=f"{best.step.name} {measured}{_at_limit(case, best.step)}, {rank}",
         sentence=f"{best.step.name}{fastest} did {measured}. Compared with the medians of published rates, that is "
         f"{rank}. There is no reference for exactly this kind of device. {_remarks(case, best.step)}".strip(),
         evidence=(f"{best.step.name}: {measured}{as_rate}; medians: {medians}",),
     )
+
+
+def _at_limit(case: Case, step: Step) -> str:
+    return " at an I/O limit of the cgroup" if is_at_limit(case, step) else ""
 
 
 def _remarks(case: Case, step: Step) -> str:

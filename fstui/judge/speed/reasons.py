@@ -13,6 +13,8 @@ from fstui.storage.layers import kind
 LIMIT_FACTOR = 4
 """A limit is a reason if it is between a quarter of the measured rate and four times that rate. It may be higher than
 the rate, because flushes and journal writes also count. A limit below a quarter of the rate belongs to another disk."""
+_AT_LIMIT = 0.8, 1.1
+"""A rate is at a limit if it is between these multiples of the limit."""
 BUSY_SHARE = 0.2
 """A device is a reason if it was busy for at least this share of the time in which fstui was idle."""
 MIN_OTHERS_PER_SYNC = 0.1
@@ -54,6 +56,27 @@ def _is_reached(limit: Reading, step: Step) -> bool:
         return False
     measured = step.rate_per_s if "iops" in limit_name else step.bytes / step.elapsed_s
     return measured / LIMIT_FACTOR <= int(limit.value) <= LIMIT_FACTOR * measured
+
+
+def is_at_limit(case: Case, step: Step) -> bool:
+    """Return whether the rate or the bytes of the step, or of a layer, were those that an I/O limit allows."""
+    lowest, highest = _AT_LIMIT
+    return any(
+        lowest * int(limit.value) <= amount / step.elapsed_s <= highest * int(limit.value)
+        for limit in limits_reached(case, step)
+        for amount in _limited_amounts(limit, step)
+    )
+
+
+def _limited_amounts(limit: Reading, step: Step) -> Iterator[int]:
+    """Yield what counts towards the limit, as requested by fstui and as counted by each layer."""
+    if "iops" in limit.what:
+        yield step.ops
+        for layer in step.counters:  # a layer may count an empty flush as a write, too
+            yield from (layer.writes or 0, (layer.writes or 0) + (layer.flushes or 0))
+    else:
+        yield step.bytes
+        yield from (layer.written_bytes or 0 for layer in step.counters)
 
 
 def _faults(case: Case) -> Iterator[Reason]:
