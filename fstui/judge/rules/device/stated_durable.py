@@ -15,7 +15,7 @@ fstui counted the bytes that reached the devices. For each device that a sync wa
 - The device is a Ceph RBD.
 
 ## What it proves, and what it does not
-The storage is durable if the statement is true. fstui cannot confirm it: whoever runs a hypervisor can choose the
+The storage is durable if the statement is true. fstui cannot confirm it. Whoever runs a hypervisor can also choose the
 disk's model and the DMI data.
 
 ## What to do next
