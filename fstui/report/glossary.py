@@ -40,6 +40,10 @@ def spelling(name: str) -> str:
     return next((also for also in entries()[name].also if also.lower() == plain), plain)
 
 
+def first_sentence(name: str) -> str:
+    return re.split(r"(?<=[.:]) (?=[A-Z])", entries()[name].text.strip(), maxsplit=1)[0]
+
+
 @cache
 def _pattern(name: str) -> re.Pattern[str]:
     spellings = sorted({name, spelling(name), *entries()[name].also}, key=len, reverse=True)

@@ -17,6 +17,7 @@ from fstui.report.characters import escape_controls
 from fstui.report.stack import in_memory
 from fstui.report.text import moment
 from fstui.tui.commands import GLOSSARY, RECORDING, key_name
+from fstui.tui.drawing.cells import fit, fit_middle
 from fstui.tui.screens.base_screen import BaseScreen, grey_below
 from fstui.tui.screens.storage import StorageScreen
 from fstui.tui.styles import THEMES
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from fstui.tui.app import FstuiApp
 
 SAVED_RUNS_TIMEOUT_S = 0.5
-_NAME_WIDTH = 25
+_NAME_WIDTH = 28
 
 
 class Palette(CommandPalette):
@@ -117,7 +118,8 @@ class EntryProvider(Provider):
                 yield PaletteEntry(f"mount {target.mount_point}", f"Choose a scenario for it ({target.fstype}).", run)
 
     def _scenarios(self) -> Iterator[PaletteEntry]:
-        from fstui.runs import scenarios  # noqa: PLC0415  the first frame does not need it
+        from fstui.powercut import plan as power_cut  # noqa: PLC0415  the first frame does not need these
+        from fstui.runs import scenarios  # noqa: PLC0415
         from fstui.tui import offers  # noqa: PLC0415
         from fstui.tui.screens.lessons import LessonsScreen  # noqa: PLC0415
         from fstui.tui.screens.plan import PlanScreen  # noqa: PLC0415
@@ -133,8 +135,8 @@ class EntryProvider(Provider):
                     choose = partial(screen.choose_setting, index)
                     yield PaletteEntry(f"setting {name}", offers.meaning(form, name), choose)
         elif isinstance(screen, StorageScreen):
-            for name, scenario in scenarios.load_shipped():
-                yield PaletteEntry(f"scenario {name}", scenario.question, partial(screen.action_run_here, name))
+            for name, form in (*scenarios.load_shipped(), (power_cut.NAME, power_cut.FORM)):
+                yield PaletteEntry(f"scenario {name}", form.question, partial(screen.action_run_here, name))
             yield PaletteEntry(
                 "lessons", "Learn what makes a write durable, on simulated disks.", partial(self._push, LessonsScreen)
             )
@@ -146,9 +148,9 @@ class EntryProvider(Provider):
 
         if self._fstui.run_in_progress is None and not isinstance(self.screen, LessonScreen):
             for lesson in lessons():
-                terms = f"Learn about {', '.join(lesson.words)}." if lesson.words else lesson.predict.ask
+                terms = f": {', '.join(lesson.words)}" if lesson.words else ""
                 run = partial(self._push, LessonScreen, lesson)
-                yield PaletteEntry(f"lesson {lesson.number}: {lesson.title}", terms, run)
+                yield PaletteEntry(f"lesson {lesson.number}", f"{lesson.title}{terms}", run)
 
     def _rules_and_themes(self) -> Iterator[PaletteEntry]:
         from fstui.runs.rules import questions  # noqa: PLC0415
@@ -167,8 +169,8 @@ class EntryProvider(Provider):
 
         for name, term in glossary.entries().items():
             names = ", ".join(dict.fromkeys((glossary.spelling(name), *term.also)))
-            first_sentence = re.split(r"(?<=[.:]) (?=[A-Z])", term.text.strip())[0]
-            yield PaletteEntry(f"term {names}", first_sentence, partial(self._push, term_screen, name))
+            meaning = glossary.first_sentence(name)
+            yield PaletteEntry(f"term {names}", meaning, partial(self._push, term_screen, name))
 
     def _push(self, make: Callable[..., BaseScreen], *arguments: object) -> None:
         self.app.push_screen(make(*arguments))
@@ -183,9 +185,9 @@ class EntryProvider(Provider):
 
 def _line(entry: PaletteEntry, highlighted: str = "(?!)") -> Content:
     """Return one line for an entry, so that many entries fit: its name, and its help in a second column."""
-    name = Content.styled(escape_controls(entry.name), "bold").highlight_regex(highlighted, style="underline")
-    gap = " " * max(_NAME_WIDTH - name.cell_length, 2)
-    return Content.assemble(name, gap, Content.styled(escape_controls(entry.help), "dim"))
+    fitted = (fit_middle if "/" in entry.name else fit)(entry.name, _NAME_WIDTH)  # paths differ at their ends
+    name = Content.styled(fitted, "bold").highlight_regex(highlighted, style="underline")
+    return Content.assemble(name, "  ", Content.styled(escape_controls(entry.help), "dim"))
 
 
 async def _saved_runs() -> tuple[Summary, ...]:

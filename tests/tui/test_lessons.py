@@ -1,3 +1,5 @@
+import re
+
 import pytest
 from textual.pilot import Pilot
 
@@ -124,7 +126,10 @@ async def test_pictures_are_next_to_the_page_or_below_it() -> None:
         await pilot.pause()
         predicting = screen_lines(app)
         assert any("╭── where data should be" in line for line in predicting)
-        assert any("same block, fdatasync  block 4 KiB" in line for line in predicting)
+        assert any(line.count(" not run yet ──╮") == 2 for line in predicting)
+        assert any("One turn of a rotating disk" in line for line in predicting)
+        assert not any("So the disk can" in line for line in predicting), "the rest of the definition is the answer"
+        assert any(line.count("│   block 4 KiB ") == 2 for line in predicting)
         assert sum("seek 8.5 ms" in line for line in predicting) == 2
         assert any(line.count("╰") == 2 for line in predicting), "both boxes have the same height"
         wide = await press(pilot, "1", "enter")
@@ -132,6 +137,20 @@ async def test_pictures_are_next_to_the_page_or_below_it() -> None:
         await pilot.resize_terminal(120, 40)
         tall = await press(pilot, "enter")
         assert any(line.startswith("╭── what was measured") for line in tall)
+
+
+@pytest.mark.parametrize("lesson", lessons.lessons(), ids=lambda lesson: lesson.name)
+async def test_each_stage_has_two_columns_of_equal_height(lesson: lessons.Lesson) -> None:
+    app = PreparedApp()
+    async with app.run_test(size=(200, 50)) as pilot:
+        screen = LessonScreen(lesson, pace=0.0)
+        app.push_screen(screen)
+        predicting = await press(pilot, "1")
+        await pilot.press("enter")
+        await taken(pilot, screen)
+        for lines in (predicting, *[await press(pilot, "enter") for _ in range(3)]):
+            frames = [re.search("[╮│┤╯][╭│├╰]", line[97:103]) for line in lines[2:-2]]
+            assert all(frames[:15]) and frames[0] and frames[0][0] == "╮╭"
 
 
 @pytest.mark.parametrize("width", [120, 200])

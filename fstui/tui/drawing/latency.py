@@ -64,12 +64,18 @@ def step_view(run: Run, step: Step) -> LatencyView:
     return LatencyView(step.timeline, step.elapsed_s, max(step.elapsed_s, 1e-3), marks, step.latency_ns, None, failed)
 
 
-def heat_maps(views: Sequence[tuple[str, LatencyView]], width: int, height: int, *, frame: bool) -> list[Text]:
-    """Draw named maps side by side, with a common axis."""
-    axis = latency_map.axis([point for _, view in views for point in view.timeline])
-    maps, map_width = [], width // len(views) - 2 * frame
-    for name, view in views:
-        drawn = [rule(map_width, name), *heat_map(view, map_width, height - 1 - frame, axis)]
+def heat_maps(
+    views: Sequence[tuple[str, LatencyView | list[Text]]], width: int, height: int, *, frame: bool
+) -> list[Text]:
+    """Draw named maps side by side, with a common axis, or the lines that take the place of a map."""
+    axis = latency_map.axis([point for _, view in views if isinstance(view, LatencyView) for point in view.timeline])
+    maps = []
+    for index, (name, view) in enumerate(views):
+        map_width = width * (index + 1) // len(views) - width * index // len(views) - 2 * frame
+        if isinstance(view, LatencyView):
+            drawn = [rule(map_width, name), *heat_map(view, map_width, height - 1 - frame, axis)]
+        else:
+            drawn = [rule(map_width, name, "not run yet"), *view]
         maps.append(draw_frame(drawn, map_width + 2, height) if frame else drawn)
     return [line().join(parts) for parts in zip(*maps, strict=True)]
 
@@ -261,7 +267,7 @@ def _mark_label(mark: Mark, distance: int) -> list[StyledText]:
 
 def _time_axis(window: MapWindow) -> str:
     quarter_s = window.length_s / 4
-    digits = next((digits for digits in (0, 1) if not round(quarter_s * 10**digits, 6) % 1), 2)
+    digits = next((digits for digits in (0, 1, 2) if not round(quarter_s * 10**digits, 6) % 1), 2 + (quarter_s < 0.1))
     labels = (f"{window.start_s + quarter_s * part:.{digits}f}" for part in range(1, 5))
     quarters = [(LABEL_WIDTH + window.columns * part // 4, label) for part, label in enumerate(labels, 1)]
     end, label = quarters.pop()

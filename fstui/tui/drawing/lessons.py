@@ -10,10 +10,10 @@ from msgspec.structs import replace
 from rich.cells import cell_len
 from rich.text import Text
 
-from fstui.model.quantities import count, duration_ns, rate, ratio, seconds, size
+from fstui.model.quantities import count, duration_ns, rate, ratio, size
 from fstui.model.steps import Snapshot, Step
 from fstui.report.comparison import bar
-from fstui.report.glossary import spelling, terms_in
+from fstui.report.glossary import first_sentence, spelling, terms_in
 from fstui.report.teaching import speed
 from fstui.report.text import verdict_label
 from fstui.runs.lessons import CheckedClaim, Choice, Lesson, LessonRun, PlannedRun, TakenLesson
@@ -31,7 +31,7 @@ _MIN_QUESTION_WIDTH = 90
 _MIN_MAP_WIDTH, _TWO_MAPS_FROM = 48, 80
 """Width of a map; two narrower ones are shown from the second width, because a lesson compares."""
 _OMITTED_SETTINGS = ("max_bytes_per_s", "prefill", "seconds")
-"""Settings that do not matter to the student, and the length of the step, which is listed last."""
+"""Settings that do not matter to the student. A step takes longer or shorter than its ``seconds``."""
 _RIGHT_STYLES = (WARNING, "", GOOD)
 """The style for 0, 1 and 2 right answers."""
 COLUMNS = (
@@ -179,7 +179,7 @@ def runs(
 
 def planned_steps(lesson: Lesson, planned: Sequence[PlannedRun], width: int) -> list[Text]:
     """Draw the steps of each run with their settings."""
-    lines = [line(), rule(width, "what will be measured", "simulated")] if planned else []
+    lines = [line(), rule(width, "what each step does", "simulated")] if planned else []
     name_width = max((cell_len(step.name) for plan in planned for step in plan.plan.steps), default=0)
     for run, plan in zip(lesson.runs, planned, strict=False):
         lines += _run_title(run, run.title or plan.disk.title, width)
@@ -196,7 +196,7 @@ def _run_title(run: LessonRun, disk: str, width: int) -> list[Text]:
 
 
 def _settings(settings: Mapping[str, object]) -> Iterator[str]:
-    """Yield the settings that matter to the student: ``block 16 KiB``, ``sync fdatasync``, ``1.0 s``."""
+    """Yield the settings that matter to the student: ``block 16 KiB``, ``sync fdatasync``."""
     for key, value in settings.items():
         if key in _OMITTED_SETTINGS or value in ((), "", None, 0) or (key, value) == ("sync_every", 1):
             continue
@@ -204,8 +204,6 @@ def _settings(settings: Mapping[str, object]) -> Iterator[str]:
         if isinstance(value, int):
             text = size(value) if key.endswith("_bytes") else count(value)
         yield f"{key.removesuffix('_bytes').replace('_', ' ')} {text}"
-    if isinstance(length_s := settings.get("seconds"), float) and length_s:
-        yield seconds(length_s)
 
 
 def claim_lines(claims: Sequence[CheckedClaim], width: int) -> list[Text]:
@@ -222,6 +220,28 @@ def comparison(choice: Choice, chosen: int | None, claims: Sequence[CheckedClaim
     lines += [line(), line(("   You were asked:", FAINT))]
     remark = "right, as measured" if all(claim.holds for claim in claims) else "right"
     return [*lines, *question("", choice, chosen, width, remark=remark)]
+
+
+def expected(choice: Choice, chosen: int | None, width: int) -> list[Text]:
+    """Draw the question and the answer that the student expects."""
+    answer = paragraph(choice.choices[chosen - 1], width, f"   ▸ {chosen}  ") if chosen else []
+    return [line(("   You were asked:", FAINT)), *prose(choice.ask, width, HEAD), *answer]
+
+
+def question_terms(lesson: Lesson, width: int) -> list[Text]:
+    """Draw one sentence for each term that the question uses. Whole definitions may reveal the answer."""
+    names = terms_in(" ".join((lesson.text, lesson.predict.ask, *lesson.predict.choices)))
+    name_width = max((cell_len(spelling(name)) for name in names), default=0)
+    lines = [line(), rule(width, "terms in the question", "g: all terms")] if names else []
+    for name in names:
+        meaning = paragraph(first_sentence(name), width, f"   {fit(spelling(name), name_width)}  ")
+        meaning[0].stylize(HEAD, 0, name_width + 3)
+        lines += meaning
+    return lines
+
+
+def about(text: str, width: int) -> list[Text]:
+    return [line(), rule(width, "how a lesson works"), *prose(text, width)]
 
 
 def meanings(lesson: Lesson, width: int) -> list[Text]:
@@ -254,14 +274,32 @@ def location_lines(lesson: Lesson, planned: Sequence[PlannedRun], width: int, *,
     return lines
 
 
-def heat_maps(progress_by_label: Mapping[str, Progress], width: int, height: int, *, frame: bool) -> list[Text]:
-    """Draw the latencies of the newest steps side by side, as many as fit, with a shared axis."""
-    views = [
-        (f"{label}: {step.name}", _view(step))
+def heat_maps(
+    lesson: Lesson,
+    planned: Sequence[PlannedRun],
+    progress_by_label: Mapping[str, Progress],
+    width: int,
+    height: int,
+    *,
+    frame: bool,
+) -> list[Text]:
+    """Draw the latencies of the steps side by side, with a shared axis. If not all fit, draw the newest ones.
+
+    The frame of a step that has not started shows its settings, so that the other frames do not move.
+    """
+    settings = {
+        f"{run.label}: {step.name}": [line(f"   {setting}") for setting in _settings(step.settings.as_dict())]
+        for run, plan in zip(lesson.runs, planned, strict=False)
+        for step in plan.plan.steps
+    }
+    measured = {
+        f"{label}: {step.name}": _view(step)
         for label, progress in progress_by_label.items()
         for step in _measured_steps(progress)
-    ][-max(width // _MIN_MAP_WIDTH, 1 + (width >= _TWO_MAPS_FROM)) :]
-    return latency.heat_maps(views, width, height, frame=frame) if views else []
+    }
+    number = max(width // _MIN_MAP_WIDTH, 1 + (width >= _TWO_MAPS_FROM))
+    views = settings | measured if frame and len(settings) <= number else measured
+    return latency.heat_maps(list(views.items())[-number:], width, height, frame=frame) if views else []
 
 
 def _view(step: Step | Snapshot) -> latency.LatencyView:

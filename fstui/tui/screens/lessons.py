@@ -30,12 +30,11 @@ from fstui.tui.widgets.lines import Slices
 from fstui.tui.widgets.table import DrawnTable, TableContent
 
 DRAW_INTERVAL_S = 0.25
-MIN_MAP_LINES, MAX_MAP_LINES, OTHER_LINES = 6, 16, 6
+MIN_MAP_LINES, OTHER_LINES = 6, 6
 """Height of the heat maps, and of everything on the screen besides the pictures."""
 
 _STAGE_PROMPTS = {
     "predict": "What do you expect? Press a digit, then Enter.",
-    "run": "Running …",
     "question": "Your answer? Press a digit.",
 }
 _ENTER_LABELS = {"predict": "start", "run": "compare", "question": "end"}
@@ -127,9 +126,15 @@ class LessonsScreen(BaseScreen):
     def _draw_pictures(self, width: int, height: int) -> list[Text]:
         planned = self.planned_runs.get(self.chosen.name, [])
         pictures = drawing.pictures(self.chosen, planned, self._taken_lesson, width)
-        meanings = drawing.meanings(self.chosen, width) if self._taken_lesson else []  # they may reveal the answer
-        drawn = [*pictures, *meanings]
-        return drawn[1:] if self.part("pictures").has_frame else drawn  # a frame needs no blank line above
+        if self._taken_lesson:
+            terms = drawing.meanings(self.chosen, width)
+        else:
+            terms = [*drawing.question_terms(self.chosen, width), *drawing.about(LessonScreen.HELP_TEXT, width)]
+        drawn = [*pictures, *terms]
+        if not self.part("pictures").has_frame:
+            return drawn
+        height = self.query_one("#about").size.height - len(self._draw_selected(width, 0)) - 1
+        return drawn[1:] + [line()] * (height - len(drawn))  # a frame needs no blank line above
 
     @property
     def _taken_lesson(self) -> TakenLesson | None:
@@ -189,7 +194,6 @@ class LessonScreen(BaseScreen):
 
     async def on_mount(self) -> None:
         self._planned_runs = await lessons.plan_runs(self.lesson)
-        self.add_class("-predict")
         self.set_interval(DRAW_INTERVAL_S, self._draw_run)
         self.redraw()
 
@@ -238,9 +242,8 @@ class LessonScreen(BaseScreen):
 
     def _show_stage(self, stage: str) -> None:
         self.stage = stage
-        self.set_class(stage == "predict", "-predict")
         self.set_class(stage == "run", "-running")
-        self.set_class(stage in ("compare", "question"), "-measured")
+        self.set_class(stage == "explain", "-explain")
         self.query_one("#pages").scroll_home(animate=False)
         if stage == "run":
             self.run_all()
@@ -283,7 +286,7 @@ class LessonScreen(BaseScreen):
     def _show_last_verdict(self) -> None:
         pages, text = self.query_one("#pages"), self.query_one("#text")
         if self.stage == "run":
-            end = text.virtual_region.y + len(self._draw_text(text.size.width, 0))  # without blank lines below the runs
+            end = text.virtual_region.y + len(self._runs(text.size.width))  # without the lines below the runs
             pages.scroll_to(y=end - pages.size.height, animate=False)
 
     async def save(self) -> None:
@@ -300,71 +303,96 @@ class LessonScreen(BaseScreen):
         return title if self.part("text").has_frame else [*title, rule(width)]
 
     def _draw_page(self, width: int, height: int) -> list[Text]:
-        top = [rule(width)] if self.part("text").has_frame else []
-        return self._padded([*top, *self._draw_text(width, height)], len(self._pictures(width)) - 1)
+        return self._columns(width)[0]
 
-    def _padded(self, drawn: list[Text], height: int) -> list[Text]:
-        """Make both boxes of a huge screen equally high."""
-        return [*drawn, *[line()] * (height - len(drawn) if self.has_class("-huge") else 0)]
+    def _columns(self, width: int) -> tuple[list[Text], list[Text]]:
+        """Return the text and the pictures. On a huge screen, further parts make both about equally high."""
+        pictures = self._pictures(width)
+        if not self.part("text").has_frame:
+            return self._draw_text(width), pictures
+        columns = [rule(width), *self._draw_text(width)], pictures[1:]  # a frame needs no blank line above
+        if self.has_class("-huge"):
+            for part in self._further_parts(width):
+                min(columns, key=len).extend(part)
+            height = max(map(len, columns))
+            for column in columns:
+                column.extend([line()] * (height - len(column)))
+        return columns
 
-    def _draw_text(self, width: int, height: int) -> list[Text]:
-        lesson = self.lesson
+    def _draw_text(self, width: int) -> list[Text]:
+        lesson, is_huge = self.lesson, self.has_class("-huge")
         match self.stage:
             case "predict":
                 question = drawing.question(lesson.text, lesson.predict, self.prediction, width)
                 is_wide = self.has_class("-wide")
                 return [*question, *(drawing.planned_steps(lesson, self._planned_runs, width) if is_wide else [])]
             case "run":
-                return drawing.runs(lesson.runs, self._progress, self._disks, width)
+                runs = self._runs(width)
+                expected = drawing.expected(lesson.predict, self.prediction, width)
+                return [*runs, *expected, line(), *drawing.prose(lesson.text, width)] if is_huge else runs
             case "compare":
                 return drawing.comparison(lesson.predict, self.prediction, self._claims, width)
             case "explain":
-                meanings = drawing.meanings(lesson, width) if self.has_class("-huge") else []
-                return [*drawing.prose(lesson.explain, width), *meanings]
+                return [*drawing.prose(lesson.explain, width), *(drawing.meanings(lesson, width) if is_huge else [])]
         question = drawing.question("", lesson.question, self.answer, width, remark="right" if self.answer else "")
-        if not self.has_class("-huge"):
-            return question
-        reasons = [*drawing.claim_lines(self._claims, width), line(), *drawing.prose(lesson.explain, width)]
-        return [*question, line(), rule(width), *reasons]
+        explanation = [line(), rule(width), *drawing.prose(lesson.explain, width)]
+        return [*question, *explanation] if is_huge else question
+
+    def _runs(self, width: int) -> list[Text]:
+        return drawing.runs(self.lesson.runs, self._progress, self._disks, width)
+
+    def _further_parts(self, width: int) -> list[list[Text]]:
+        """Return what a huge screen shows in addition, each part in the column that is shorter so far."""
+        steps = drawing.planned_steps(self.lesson, self._planned_runs, width)
+        disks = drawing.disks(self.lesson, self._planned_runs, width)
+        match self.stage:
+            case "predict":
+                return [disks, drawing.question_terms(self.lesson, width), drawing.about(self.HELP_TEXT, width)]
+            case "run" | "compare":
+                return [disks, steps]
+            case "question":
+                return [[line(), rule(width), *drawing.claim_lines(self._claims, width)], disks]
+        return []
 
     @property
     def _claims(self) -> list[CheckedClaim]:
         return [lessons.check(claim, self.results) for claim in self.lesson.claims]
 
     def _draw_pictures(self, width: int, height: int) -> list[Text]:
-        drawn = self._pictures(width)
-        drawn = drawn[1:] if self.part("pictures").has_frame else drawn  # a frame needs no blank line above
-        return self._padded(drawn, 1 + len(self._draw_text(width, height)))
+        return self._columns(width)[1]
 
     def _pictures(self, width: int) -> list[Text]:
         """Draw where data is after a call: question marks before the end of the runs, then the answer and the rates."""
-        is_hidden = self.stage in ("predict", "run")
+        is_hidden, is_huge = self.stage in ("predict", "run"), self.has_class("-huge")
         reach = drawing.location_lines(self.lesson, self._planned_runs, width, hidden=is_hidden)
         disks = drawing.disks(self.lesson, self._planned_runs, width)
-        if self.stage == "predict" and self.has_class("-huge"):
-            return [*reach, *drawing.planned_steps(self.lesson, self._planned_runs, width), *disks]
         if is_hidden:
-            return [*reach, *([] if self.has_class("-narrow") else disks)]
-        runs = drawing.runs(self.lesson.runs, self._progress, self._disks, width)
-        measured = [line(), rule(width, "what was measured", "simulated"), *runs[:-1]]
+            return [*reach, *([] if self.has_class("-narrow") or is_huge else disks)]
+        measured = [line(), rule(width, "what was measured", "simulated"), *self._runs(width)[:-1]]
         if self.stage == "question" and self.has_class("-narrow"):
-            room = self.size.height - OTHER_LINES - len(self._draw_text(width, 0))
+            room = self.size.height - OTHER_LINES - len(self._draw_text(width))
             return [*measured, *(reach if len(measured) + len(reach) <= room else [])]
         if self.stage != "explain":
-            return [*measured, *reach, *disks]
-        if not self.has_class("-huge"):
-            return [*measured, *reach, *disks, *drawing.meanings(self.lesson, width)]
-        drawn = [*reach, *measured, *disks]
-        height = min(self.size.height - len(drawn) - OTHER_LINES, MAX_MAP_LINES)
-        maps = drawing.heat_maps(self._progress, width, height, frame=False) if height >= MIN_MAP_LINES else []
-        return [*drawn, *([line(), *maps] if maps else [])]
+            return [*measured, *reach, *([] if is_huge else disks)]
+        drawn = [*measured, *reach, *disks]
+        if not is_huge:
+            return [*drawn, *drawing.meanings(self.lesson, width)]
+        height = self.size.height - len(drawn) - OTHER_LINES
+        if height < MIN_MAP_LINES:
+            return drawn
+        return [*drawn, line(), *drawing.heat_maps(self.lesson, [], self._progress, width, height, frame=False)]
 
     def _draw_map(self, width: int, height: int) -> list[Text]:
-        frame = self.part("text").has_frame
-        return drawing.heat_maps(self._progress, width, height, frame=frame) if height >= MIN_MAP_LINES else []
+        if height < MIN_MAP_LINES:
+            return []
+        frame, planned = self.part("text").has_frame, self._planned_runs if self.stage in ("predict", "run") else []
+        return drawing.heat_maps(self.lesson, planned, self._progress, width, height, frame=frame)
 
     def _prompts(self) -> Iterator[str]:
         if self._plug_label is not None:
             yield f"{self._plug_label}: press p to pull the plug."
+        elif self._unmet_requirement and self.stage == "run":
+            number = sum((progress.shown_index or 0) + 1 for progress in self._progress.values())
+            yield f"Running step {max(number, 1)} of {sum(len(run.steps) for run in self.lesson.runs)} …"
         elif self._unmet_requirement:
             yield _STAGE_PROMPTS[self.stage]
