@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from fstui.model.at_risk import AtRisk, AtRiskStarted
 from fstui.model.host import Host
@@ -89,6 +90,17 @@ def test_unsafe_filesystem_warns_in_red_in_the_first_line() -> None:
     shown = " ".join(text.plain for text in (*lines, *rows(view, 80)))
     assert "No counted file" not in shown and "has bytes at risk" not in shown
     assert "unsynced bytes; synced bytes are not counted" in shown
+
+
+def test_only_shown_columns_are_explained() -> None:
+    screen = AtRiskScreen(screens.DATA)
+    for amount in ("dirty_bytes", "cached_bytes"):
+        exposed = file("/srv/d", "dd (9)", **{amount: MIB})
+        shown = rows(replace(screen.view, state=AtRisk(files=(exposed,))), 100)
+        explained = screen._draw_about(100, 0)
+        assert all(
+            ("IN CACHE" in "\n".join(map(str, part))) is (amount == "cached_bytes") for part in (shown, explained)
+        )
 
 
 def test_an_age_that_may_be_too_low_is_not_charted() -> None:

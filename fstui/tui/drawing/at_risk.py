@@ -96,11 +96,17 @@ def _most(moments: Sequence[Moment]) -> Moment:
 
 
 def last_minutes(
-    recent: RecentSamples[Moment], now: Moment | None, width: int, height: int, *, counts_all: bool = True
+    recent: RecentSamples[Moment],
+    now: Moment | None,
+    width: int,
+    height: int,
+    *,
+    counts_all: bool = True,
+    stacked: bool = False,
 ) -> Sequence[Text]:
-    """Draw the charts, whose last column is the last second."""
-    name = "at risk" if counts_all else "not synced"
-    return charts.last_minutes(name, _FIGURES, recent, _most, width=width, height=height, cell_s=_CELL_S, now=now)
+    """Draw the charts, whose last column is the last second. ``stacked``: one below the other at any width."""
+    name, figures = "at risk" if counts_all else "not synced", _FIGURES[:1] if stacked else _FIGURES
+    return charts.last_minutes(name, figures, recent, _most, width=width, height=height, cell_s=_CELL_S, now=now)
 
 
 def title(view: RiskView, width: int) -> Text:

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 from rich.text import Text
 from textual.app import ComposeResult
+from textual.containers import Container
 
 from fstui.model.at_risk import AtRiskSecond
 from fstui.model.storage import Target
 from fstui.model.watch import WatchEvent
 from fstui.tui.commands import BACK, HELP, PAGE_DOWN, PAGE_UP, QUIT
 from fstui.tui.drawing import at_risk as drawing
+from fstui.tui.drawing import io_path
 from fstui.tui.drawing.cells import paragraph, rule
 from fstui.tui.iostats import RecentSamples
 from fstui.tui.screens.watch import LiveWatchScreen
@@ -24,10 +26,11 @@ if TYPE_CHECKING:
 
 
 _ABOUT_SENTENCES = 6  # of the help, which explain the columns
+_CACHE = "≤ IN CACHE"
 
 
 class AtRiskScreen(LiveWatchScreen):
-    """Files above, charts below."""
+    """Files above, charts below; on a very wide screen, the files and the I/O path to the left of the charts."""
 
     KEYS = (BACK, HELP, QUIT, PAGE_UP, PAGE_DOWN)
     SCROLLED_PART = "files"
@@ -52,9 +55,12 @@ class AtRiskScreen(LiveWatchScreen):
         yield self.lines("title", lambda width, _: [drawing.title(self.view, width)], classes="line")
         yield self.lines("total", self._draw_total, full_height=lambda: self.max_height("total", self._draw_total))
         files_height = partial(self.max_height, "files", self._draw_files)
-        yield self.lines("files", self._draw_files, full_height=files_height, frame=True)
-        yield self.lines("about", self._draw_about, classes="wide", frame=True)
-        yield self.lines("minutes", self._draw_minutes, classes="rest", frame=True)
+        with Container(id="both"):
+            with Container(id="side"):
+                yield self.lines("files", self._draw_files, full_height=files_height, frame=True)
+                yield self.lines("about", self._draw_about, classes="wide", frame=True)
+                yield self.lines("path", self._draw_path, classes="huge", frame=True)
+            yield self.lines("minutes", self._draw_minutes, classes="rest", frame=True)
         yield self.footer_lines()
 
     async def start(self) -> WatchInProgress:
@@ -75,9 +81,14 @@ class AtRiskScreen(LiveWatchScreen):
 
     def _draw_minutes(self, width: int, height: int) -> Sequence[Text]:
         now = drawing.moment_of(self.view.state) if self.view.state else None
-        counts_all = not self.view.unsafe
-        return drawing.last_minutes(self._recent, now, width, height, counts_all=counts_all)
+        counts_all, stacked = not self.view.unsafe, self.has_class("-huge")
+        return drawing.last_minutes(self._recent, now, width, height, counts_all=counts_all, stacked=stacked)
+
+    def _draw_path(self, width: int, height: int) -> list[Text]:
+        return [rule(width, "I/O path"), *io_path.tree(self.view.target, width)]
 
     def _draw_about(self, width: int, height: int) -> list[Text]:
-        sentences = (f"{sentence}." for sentence in self.HELP_TEXT.split(". ")[:_ABOUT_SENTENCES])
+        sentences = [f"{sentence}." for sentence in self.HELP_TEXT.split(". ")[:_ABOUT_SENTENCES]]
+        if _CACHE not in self.view.used_columns:
+            sentences = [sentence for sentence in sentences if not sentence.startswith(_CACHE)]
         return [rule(width, "how to read it"), *(part for sentence in sentences for part in paragraph(sentence, width))]
