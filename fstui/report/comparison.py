@@ -181,7 +181,7 @@ class Comparison:
         chance = f"If both were equally fast, at most 1 interval in {2 ** (rounds - 1)} would not contain 1."
         return Trust("", f"(low–high): the ratios of {rounds} rounds. {chance}")
 
-    def _lead(self, name: str) -> Ratio | None:
+    def lead(self, name: str) -> Ratio | None:
         """Return the ratio of the fastest side to the next one in a step; None if it was not clearly faster."""
         ranking = self.ranking(name)
         lead = ratio_of(ranking[1].side, ranking[0].side, name) if len(ranking) > 1 else None
@@ -189,7 +189,7 @@ class Comparison:
 
     @property
     def step_with_largest_lead(self) -> str | None:
-        leads = {name: lead.factor for name in self.step_names if (lead := self._lead(name))}
+        leads = {name: lead.factor for name in self.step_names if (lead := self.lead(name))}
         return max(leads, key=leads.__getitem__, default=None)
 
     @property
@@ -198,7 +198,7 @@ class Comparison:
         rankings = {name: ranking for name in self.step_names if len(ranking := self.ranking(name)) > 1}
         wins: dict[str, list[float]] = {}
         for name, (fastest, *_) in rankings.items():
-            if lead := self._lead(name):
+            if lead := self.lead(name):
                 wins.setdefault(fastest.side.letter, []).append(lead.factor)
         if not wins:
             return f"No clear difference in {counted(len(rankings), 'step')}." if rankings else ""

@@ -46,6 +46,12 @@ def test_a_ratio_is_red_if_the_faster_run_is_not_durable() -> None:
     assert rows and any(text.plain[span.start : span.end] == "A 1.60 ×" for text in rows for span in text.spans)
 
 
+@pytest.mark.parametrize(("width", "shown"), [(80, "≈ 1.00 ×"), (120, "≈ 1.00 ×")])
+def test_a_ratio_without_a_clear_difference_is_marked(width: int, shown: str) -> None:
+    (_, draw), *_ = blocks(compare.comparison_report([RUNS[0], replace(RUNS[0], id="bbb222")]))
+    assert any(shown in text.plain for text in draw(width))
+
+
 async def page(pilot: Pilot[int], screen: PageScreen) -> list[str]:
     pilot.app.push_screen(screen)
     await pilot.pause()

@@ -30,14 +30,14 @@ from fstui.tui.drawing.cells import (
 from fstui.tui.drawing.report import section_lines
 from fstui.tui.styles import AREA, BAD, FAINT
 
-_BAR_TITLE, _MIN_BAR_WIDTH, _RATIO_WIDTH = " ", 5, 8
+_BAR_TITLE, _MIN_BAR_WIDTH, _RATIO, _RATIO_WIDTH = " ", 5, "VS A", 8
 _MIN_MAP_LINES, _FRAME_LINES, _OTHER_LINES = 10, 2, 3
 STEPS = (
     Column("STEP", gap=0, cut="middle"),
     Column("", 1),
     Column("RATE/S", 7, right=True),
     Column(_BAR_TITLE, gap=2, from_width=46),
-    Column("RATIO", right=True),
+    Column(_RATIO, right=True),
     Column("P50", 7, right=True, gap=2, from_width=60),
     Column("P99", 7, right=True, gap=2, from_width=60),
     Column("FLUSH/SYNC", 10, right=True, gap=2, from_width=72),
@@ -64,7 +64,7 @@ def blocks(report: Report, height: int = 0) -> list[Card]:
     def draw(width: int) -> list[Text]:
         faint = [part for note in notes for part in paragraph(note, width, style=FAINT)]
         side_by_side = width < MIN_FRAME_WIDTH and len(legend.rows) == 2
-        rows = _side_by_side(steps, comparison, width) if side_by_side else _steps(steps, width)
+        rows = (_side_by_side if side_by_side else _steps)(steps, comparison, width)
         return [*section_lines(legend, width), rule(width, "steps"), *rows, *faint]
 
     cards: list[Card] = [("runs", draw)]
@@ -94,12 +94,16 @@ def _maps(views: Sequence[tuple[str, latency.LatencyView]], width: int, height: 
     return [part for row in rows for part in latency.heat_maps(row, width, lines, frame=width >= MIN_FRAME_WIDTH)]
 
 
-def _steps(steps: Sequence[Section], width: int) -> list[Text]:
-    """Draw a row for each side of each step, with bars that fill the free width, and remarks below."""
+def _steps(steps: Sequence[Section], comparison: Comparison, width: int) -> list[Text]:
+    """Draw a row for each side of each step, with bars that fill the free width, and remarks below.
+
+    ``≈``: no side of two is clearly faster.
+    """
     names = [step.title for step in steps]
-    ratios = [cell_len(cell_text(row[3])) for step in steps for row in step.rows]
-    widths = {"STEP": min(max(map(cell_len, names), default=0), width * 3 // 10), "RATIO": max(ratios, default=0)}
-    extra = max(widths["RATIO"] - _RATIO_WIDTH, 0)
+    unclear = {step.title for step in steps if len(comparison.sides) == 2 and not comparison.lead(step.title)}
+    ratios = [cell_len(cell_text(row[3])) + 2 * (step.title in unclear) for step in steps for row in step.rows]
+    widths = {"STEP": min(max(map(cell_len, names), default=0), width * 3 // 10), _RATIO: max(ratios, default=0)}
+    extra = max(widths[_RATIO] - _RATIO_WIDTH, 0)
     columns = [
         replace(each, width=widths.get(each.title, each.width), from_width=each.from_width and each.from_width + extra)
         for each in STEPS
@@ -112,6 +116,8 @@ def _steps(steps: Sequence[Section], width: int) -> list[Text]:
         for index, (letter, per_s, share, ratio, *figures) in enumerate(step.rows):
             drawn_bar = plain_meter(float(cell_value(share) or 0), bar_width) if cell_text(share) else ""
             shown_ratio = ratio if index or cell_text(ratio) == NOT_DURABLE else ""  # the first side is always 1.00 ×
+            if shown_ratio and step.title in unclear:
+                shown_ratio = f"≈ {cell_text(ratio)}"
             cells = ("" if index else name, letter, per_s, drawn_bar, shown_ratio, *figures)
             _, row = table(columns, [tuple(map(cell_text, cells))], width)
             colour_meters([row], AREA if index else f"dim {AREA}")
@@ -142,10 +148,11 @@ def _side_by_side(steps: Sequence[Section], comparison: Comparison, width: int) 
 
 
 def _lead(comparison: Comparison, step_name: str) -> tuple[str, str]:
-    """Return the faster side with its ratio, ``A 2.42 ×``, and the style."""
+    """Return the faster side with its ratio, ``A 2.42 ×``, and the style. ``≈``: neither is clearly faster."""
     ranking = comparison.ranking(step_name)
     ratio = ratio_of(ranking[1].side, ranking[0].side, step_name) if len(ranking) > 1 else None
-    return (f"{ranking[0].side.letter} {ratio}", BAD * ranking[0].not_durable) if ratio else (NONE, "")
+    letter = ranking[0].side.letter if ratio and comparison.lead(step_name) else "≈"
+    return (f"{letter} {ratio}", BAD * ranking[0].not_durable) if ratio else (NONE, "")
 
 
 def _remarks(step: Section, width: int) -> list[Text]:

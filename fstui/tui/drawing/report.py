@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import zip_longest
+from itertools import product, zip_longest
 from typing import NamedTuple
 
 from rich.cells import cell_len
@@ -17,9 +17,9 @@ from fstui.report import run as report
 from fstui.report.database_details import notes
 from fstui.report.formats import plain
 from fstui.report.sections import Section
-from fstui.report.text import GLYPHS
+from fstui.report.text import GLYPHS, SPEED_GLYPHS
 from fstui.tui.drawing.cells import fit, labelled_lines, line, paragraph, selectable_row
-from fstui.tui.styles import AREA, FAINT, HEAD, verdict_style
+from fstui.tui.styles import AREA, FAINT, HEAD, speed_style, verdict_style
 
 IS_IT_SLOW = "is-it-slow"
 _TERM_WIDTH, _TERM_TEXT_WIDTH, _TERM_COLUMN_FROM, _TWO_TERMS_FROM = 20, 110, 100, 145
@@ -45,6 +45,9 @@ def section_lines(section: Section, width: int) -> list[Text]:
     for verdict, glyph in GLYPHS.items():
         for text in table:
             text.highlight_words([f"{glyph} {verdict}"], verdict_style(verdict)[1])
+    for text, answer in product(table, SPEED_GLYPHS):
+        glyph, style = speed_style(answer)
+        text.highlight_words([f"{glyph} {answer}"], style)
     for text in table:
         text.highlight_regex("[▁-▏]+", AREA)
     if section.rows:
