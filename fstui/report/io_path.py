@@ -101,7 +101,7 @@ class _Drawing:
             text = ", ".join([*self._arrivals(counters, shares=False), conclusion or "of all processes"])
         else:
             text = ", ".join(filter(None, [*self._arrivals(counters), conclusion]))
-        return Cell(f"{indent}{'╳' if state == 'dropped' else '│'} {text}", style=state)
+        return Cell(f"{indent}{'╳' if stopped or state == 'dropped' else '│'} {text}", style=state)
 
     def _arrivals(self, counters: DeviceCounters, *, shares: bool = True) -> Iterator[str]:
         """Yield the bytes and flushes that reached a device. ``shares``: also as shares of what fstui requested."""

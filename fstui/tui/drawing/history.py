@@ -143,8 +143,9 @@ def trend(runs: Sequence[Summary], chosen: Summary, width: int, rows: int) -> li
         lines.append(line((axis, FAINT), *zip(bars, styles, strict=True)))
     lines.append(line(" " * _AXIS_CELLS, *(span for run in shown for span in _bar_label(run, chosen, cells))))
     step = ceil(_TIME_CELLS / cells)
-    times = "".join(fit(moment(run.started_at, "%d %b %H:%M"), step * cells) for run in shown[::step])
-    return [*lines, line((" " * _AXIS_CELLS + times, FAINT))]
+    starts = (start for start in range(0, len(shown), step) if start * cells + _TIME_CELLS <= bars_width + 1)
+    times = "".join(fit(moment(shown[start].started_at, "%d %b %H:%M"), step * cells) for start in starts)
+    return [*lines, line((" " * _AXIS_CELLS + times.rstrip(), FAINT))]
 
 
 def _bar_label(run: Summary, chosen: Summary, cells: int) -> list[tuple[str, str]]:

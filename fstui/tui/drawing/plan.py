@@ -23,7 +23,17 @@ from fstui.report.text import fold, origin
 from fstui.runs.scenarios import Setting
 from fstui.tui import offers
 from fstui.tui.drawing import charts, io_path
-from fstui.tui.drawing.cells import Column, StyledText, fit, fit_columns, line, paragraph, rule, title_line
+from fstui.tui.drawing.cells import (
+    MIN_FRAME_WIDTH,
+    Column,
+    StyledText,
+    fit,
+    fit_columns,
+    line,
+    paragraph,
+    rule,
+    title_line,
+)
 from fstui.tui.offers import Choices, Offer
 from fstui.tui.styles import AREA, BAD, FAINT, WARNING
 from fstui.tui.widgets.table import TableContent, row_cells
@@ -35,7 +45,7 @@ _MIN_TERMS_HEIGHT = 2
 _ARROWS = "◂  ▸"
 _BARS = ("DURATION", "BYTES")
 _FREE_SPACE_DIVISOR = 10
-"""A run that uses more than a tenth of the free space has its bar and its amount in the warning colour."""
+"""A run that uses more than a tenth of the free space has its amount in the warning colour."""
 _SECONDS, _BYTES = LogScale(1, 3600), LogScale(1 << 20, 1 << 40)
 SCENARIOS = (
     Column("SCENARIO", 14),
@@ -57,7 +67,7 @@ def title(directory: str, target: Target | None, simulated: str | None, width: i
     return title_line("plan", " · ".join(filter(None, (place, device))), free, width, badge)
 
 
-def scenarios(offers: Sequence[Offer], choices: Choices, width: int, free_bytes: int | None = None) -> TableContent:
+def scenarios(offers: Sequence[Offer], choices: Choices, width: int) -> TableContent:
     """Return a row for each scenario with its time and bytes. The key of a row is the index of the scenario."""
     bar = _WIDE_BAR_WIDTH if width >= _VERY_WIDE_SCREEN else _BAR_WIDTH
     name, question, *others = (replace(column, width=bar) if column.title in _BARS else column for column in SCENARIOS)
@@ -77,8 +87,6 @@ def scenarios(offers: Sequence[Offer], choices: Choices, width: int, free_bytes:
             values |= {"WRITES": write_volume_text(plan)}
             values["DURATION"] = "" if plan.seconds is None else charts.bar(plan.seconds, _SECONDS, bar)
             values["BYTES"] = charts.bar(plan.max_bytes or 0, _BYTES, bar)
-            if _uses_much_space(plan, free_bytes):
-                styles["BYTES"] = WARNING
         rows[str(index)] = partial(row_cells, columns, values, styles)
     return TableContent(columns, rows, {"DURATION": "1 s … 1 h", "BYTES": "1 M … 1 T"})
 
@@ -153,8 +161,10 @@ def notes(
         lines += paragraph(text, prose_width, " ! " if style == WARNING else "   ", style) if text else []
         pictures = io_path.expected_path(offer.plan, target, width) if isinstance(offer.plan, Plan) else []
     help_text = " ".join(offer.form.help.split())
-    about = paragraph(help_text, prose_width)
-    drawn = [*lines, line(), *about, *pictures]
+    about = [line(), *paragraph(help_text, prose_width)]
+    if width >= MIN_FRAME_WIDTH - 2 and len(lines) + len(about) + len(pictures) > height:
+        about, pictures = pictures, about  # the pictures show more than the text
+    drawn = [*lines, *about, *pictures]
     if not (offer.plan or offer.refusal):  # the plan will take the room
         return drawn
     return [*drawn, *_terms(f"{offer.form.question} {help_text}", width, height - len(drawn))]

@@ -272,7 +272,7 @@ def _device_cells(device: DeviceSecond, elapsed_s: float) -> tuple[str, ...]:
         NONE if device.ms_per_write is None else duration_ns(device.ms_per_write * 1e6),
         size(device.read_kib * 1024 / elapsed_s),
         rate(device.flushes / elapsed_s),
-        duration_ns(device.flush_ms / device.flushes * 1e6) if device.flushes else NONE,
+        duration_ns(device.flush_ms / device.flushes * 1e6) if device.flushes and device.flush_ms else NONE,
         count(device.in_flight),
     )
 

@@ -140,9 +140,9 @@ class StorageEntry(msgspec.Struct, frozen=True, dict=True):
         if self.guest:
             if self.guest.lossy_disks:
                 return "flushes ignored"
-            return "not read" if self.guest.trouble else "virtual machine"
+            return "not read" if self.guest.trouble else ""
         if not self.target:
-            return "other"
+            return ""
         if not self.is_judged:
             return "…"
         worst = findings.flag(self.target, self.judgement)
@@ -157,7 +157,7 @@ class StorageEntry(msgspec.Struct, frozen=True, dict=True):
 
 _TEXTS: dict[str, Callable[[StorageEntry], str]] = {
     "MOUNT": lambda entry: entry.name,
-    "TYPE": lambda entry: entry.target.fstype if entry.target else "vm" if entry.guest else "",
+    "TYPE": lambda entry: entry.target.fstype if entry.target else "vm" if entry.guest else "disk",
     "ON DEVICE": lambda entry: io_path.lowest_label(entry.devices),
     "I/O PATH": lambda entry: entry.path,
     "FLAG": lambda entry: entry.flag,

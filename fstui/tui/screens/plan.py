@@ -120,7 +120,7 @@ class PlanScreen(BaseScreen):
 
     def footer_commands(self) -> Iterable[Command]:
         is_refused = self.offer is None or bool(self.offer.refusal)
-        useless = {"plan.start"} if is_refused else set()
+        useless = {"plan.start", "plan.copy"} if is_refused else set()
         useless |= set() if self.offers.can_undo else {"plan.undo"}
         return (command for command in super().footer_commands() if command.id not in useless)
 
@@ -326,8 +326,7 @@ class PlanScreen(BaseScreen):
         return [drawing.title(self.offers.directory, self._target, self.fstui.session.simulated, width)]
 
     def _draw_scenarios(self, width: int) -> TableContent:
-        space = self._target.space if self._target else None
-        return drawing.scenarios(self.offers.all, self.offers.choices, width, space.free_bytes if space else None)
+        return drawing.scenarios(self.offers.all, self.offers.choices, width)
 
     def _draw_selected(self, width: int, height: int) -> list[Text]:
         if (offer := self.offer) is None:

@@ -105,9 +105,10 @@ class ResultScreen(BaseScreen):
         yield self.footer_lines()
 
     def footer_commands(self) -> Iterable[Command]:
-        """Omit the comparison of a simulated run that is not saved, and on a narrow screen the palette."""
-        can_compare = self.saved_to is not None or self.result.simulated is None
-        own = (command for command in self.KEYS if can_compare or command.id != "result.compare")
+        """Omit what a simulated run cannot do: a power cut and, if it is not saved, a comparison."""
+        useless = {"result.powercut"} if self.result.simulated else set()
+        useless |= {"result.compare"} if self.result.simulated and self.saved_to is None else set()
+        own = (command for command in self.KEYS if command.id not in useless)
         return own if self.size.width < MIN_FRAME_WIDTH else (*own, PALETTE)
 
     def on_mount(self) -> None:
