@@ -200,6 +200,12 @@ def test_slow_storage_gets_the_next_step_about_its_speed() -> None:
     assert f"next     {SLOW.next[0]}" in run_as_text(run, "brief").splitlines()
 
 
+def test_a_stopped_run_is_never_shown_as_a_whole_one() -> None:
+    assert run_as_text(screens.RUN, "brief").endswith(" · 14.6 s · fstui show k3f9a1\n")
+    stopped = run_as_text(replace(screens.RUN, status="stopped"), "brief")
+    assert stopped.endswith(" · 14.6 s · stopped · fstui show k3f9a1\n")
+
+
 def test_any_run_has_few_lines() -> None:
     for run in (samples.RUN, samples.FAILED_RUN, screens.RUN, Run(id="x", started_at="")):
         assert len(run_as_text(run, "brief").splitlines()) <= 9
