@@ -258,7 +258,7 @@ def _incident(facts: IncidentFacts) -> Incident:
     wait, explanation = facts.main_wait, _explain(facts)
     culprit = explanation.culprit
     host_share = pressure_share(facts.seconds, CPU) or 0.0
-    cpu_excluded = f"the CPU (its threads had one, though others waited for one: {percent(host_share)})"
+    cpu_excluded = f"the CPU (the program had one; others waited for one {percent(host_share)} of the time)"
     excluded = []
     if explanation.cause != "cpu" and facts.cpu_share is not None and facts.cpu_share < MIN_WAIT_SHARE:
         excluded.append("the CPU" if host_share < MIN_WAIT_SHARE else cpu_excluded)

@@ -65,9 +65,9 @@ def join_words(items: Iterable[str]) -> str:
 
 
 def writers(other_writers: Iterable[OtherWriter]) -> str:
-    """Name the three writers that wrote most: ``mysqld, python3 (4 of them), rsyslogd and others``."""
+    """Name the three writers that wrote most: ``mysqld, 4 × python3, rsyslogd and others``."""
     numbers = Counter(writer.name for writer in sorted(other_writers, key=lambda writer: -writer.written_bytes))
-    labels = [name + (f" ({number} of them)" if number > 1 else "") for name, number in numbers.items()]
+    labels = [f"{number} × {name}" if number > 1 else name for name, number in numbers.items()]
     return join_words([*labels[:_MAX_NAMES], *(["others"] if len(labels) > _MAX_NAMES else [])])
 
 
@@ -90,9 +90,14 @@ def time_measured(steps: Iterable[Step]) -> str:
 
 
 def time_judged(steps: Collection[Step], total_steps: int = 0) -> str:
-    """Return the time of the steps that a verdict is based on: ``3.0 s of measurement``, ``4 of 8 steps (3.0 s)``."""
+    """Return the time of the steps that a verdict is based on.
+
+    ``3.0 s of measurement``, or ``4 of the 8 steps that sync (3.0 s)``
+    """
     time = _time(steps)
-    return f"{len(steps)} of {total_steps} steps ({time})" if len(steps) < total_steps else f"{time} of measurement"
+    if len(steps) < total_steps:
+        return f"{len(steps)} of the {total_steps} steps that sync ({time})"
+    return f"{time} of measurement"
 
 
 def _time(steps: Iterable[Step]) -> str:

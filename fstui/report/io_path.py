@@ -88,7 +88,7 @@ class _Drawing:
     def _edge(self, node: Node, indent: str, *, stopped: bool) -> Cell:
         counters = self._step.device(node.id)
         if node is self._target.stack[0] and self._stubbed:
-            return Cell(f"╳ ✗ {self._libraries or 'a library or a filter'} intercepts the syncs here", style="dropped")
+            return Cell(f"╳ ✗ syncs intercepted by {self._libraries or 'a library or a filter'}", style="dropped")
         if node is self._target.stack[0] or counters is None:
             return Cell(f"{indent}{'╳' if stopped else '│'}")
         account = self._accounts_by_device.get(node.id)
@@ -113,7 +113,7 @@ class _Drawing:
             flushes = counters.flushes
             unit = "transaction" if step.settings.operation_name else "sync"
             share = f" ({ratio(flushes / step.syncs)} per {unit})" if flushes is not None and shares else ""
-            yield "flushes not counted" if flushes is None else f"{count(flushes)} flushes{share}"
+            yield "flushes not counted" if flushes is None else f"{counted(flushes, 'flush')}{share}"
 
     def _expectation(self, node: Node, *, stopped: bool) -> str:
         """Return how many flushes are expected below this layer, or why none pass."""

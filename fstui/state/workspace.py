@@ -106,7 +106,9 @@ def _why_refused(directory: str, reply: dict[str, Any], trust_directory: bool) -
             "nobody. Name another directory on the same mount."
         )
     if not reply["writable"]:
-        return f"{directory} is not writable by this user. Name one that you own on the same mount, or use sudo."
+        return (
+            f"{directory} is not writable by this user. Name a directory that you own on the same mount, or use sudo."
+        )
     if reply["renamers"] and not trust_directory:
         return (
             f"{directory}: {reply['renamers']} could replace what root writes there. Name a directory on the same "

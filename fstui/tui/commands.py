@@ -76,7 +76,7 @@ PAGE_DOWN = Command("detail.down", "pagedown", "scroll(5)", "", "Scroll the lowe
 LIST = (UP, DOWN, TOP, BOTTOM, PAGE_UP, PAGE_DOWN)
 RECORDING = Command("app.recording", "w", "app.recording", "recorded", "What 'fstui record' has recorded.")
 HISTORY = Command("app.history", "h", "app.history", "history", "The saved runs.")
-COPY = Command("app.copy", "y", "copy", "copy", "Copy to the clipboard through the terminal (OSC 52), for a ticket.")
+COPY = Command("app.copy", "y", "copy", "copy", "Copy the text to the clipboard through the terminal (OSC 52).")
 EVERYWHERE = (QUIT, INTERRUPT, SUSPEND, GLOSSARY)
 
 

@@ -125,7 +125,7 @@ NOWHERE = stalled(device="", below=(), call="sync", file="")
         (quiet, waiting(HANGING), "filesystem", "the fuse.sshfs filesystem at /srv/remote did not respond"),
         (quiet, waiting(NOWHERE), "unknown", "in sync of all filesystems; the cause is not known"),
         (SLOW, quiet, "device", "no program was seen to wait for a sync"),
-        (BUSY, waiting(stalled()), "unknown", "the CPU (its threads had one, though others waited for one: "),
+        (BUSY, waiting(stalled()), "unknown", "the CPU (the program had one; others waited for one "),
     ],
 )
 def test_the_sentence_names_the_cause(seconds: Seconds, windows: Windows, cause: str, words: str) -> None:

@@ -27,7 +27,7 @@ def first_version(name: str) -> Run:
 REWORDED = {
     "kept": "All 125 acknowledged records survived (46 more were overwritten later), after 1 cut with these settings.",
     "lost": "Lost: 1 of 124 acknowledged records (1 missing). Each was acknowledged after its sync returned. The "
-    "oldest was acknowledged 0.0 s before the last one.",
+    "oldest lost one was acknowledged 0.0 s before the last record.",
 }
 """Sentences that have changed since."""
 

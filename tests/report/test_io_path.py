@@ -40,7 +40,7 @@ def test_counters_with_other_writers_are_not_related_to_syncs() -> None:
 def test_syncs_that_a_library_answers_end_above_the_filesystem() -> None:
     library = Reading(what="preload", value="/usr/lib/libeatmydata.so", path="/proc/self/maps")
     evidence = Evidence(target=on_disk(), steps=(step(flushes=0, share=0),), process=Process(preloads=(library,)))
-    assert drawn(evidence)[1] == ("╳ ✗ libeatmydata.so intercepts the syncs here", "dropped")
+    assert drawn(evidence)[1] == ("╳ ✗ syncs intercepted by libeatmydata.so", "dropped")
     assert not any("expects" in text or "dropped" in text for text, _ in drawn(evidence))
     arrived = replace(evidence, steps=(step(),))
     assert any(text.endswith("✓ all arrived") for text, _ in drawn(arrived))

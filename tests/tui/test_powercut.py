@@ -44,7 +44,7 @@ async def test_steps_are_in_order() -> None:
     async with opened((80, 30)) as pilot:
         said = " ".join((await text(pilot)).split())
         words = (
-            "Killing the VM proves only",
+            "Killing the VM shows only",
             "On another machine with its own power supply",
             "ssh -o ServerAliveInterval=2 db7 fstui powercut write /srv/data --set sync=fsync | fstui powercut witness",
             "Pull the wall plug",
@@ -67,7 +67,7 @@ async def test_name_with_blanks_is_quoted_for_both_shells() -> None:
 async def test_page_scrolls_to_its_end(size: tuple[int, int]) -> None:
     async with opened(size) as pilot:
         await pilot.press("end")
-        assert "five cuts say much more than one" in " ".join((await text(pilot)).split())
+        assert "Five cuts say much more than one" in " ".join((await text(pilot)).split())
 
 
 async def test_w_opens_it_from_a_result_and_escape_returns() -> None:

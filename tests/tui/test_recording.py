@@ -113,7 +113,7 @@ def test_waits_say_how_much_of_the_time_was_traced(traced_s: float, words: str) 
 @pytest.mark.parametrize(("waited_ms", "explained"), [(10_400, True), (9_900, False)])
 def test_a_sum_of_waits_above_the_window_is_explained(waited_ms: int, explained: bool) -> None:
     shown = "\n".join(text.plain for text in waits(view_of_window(stalled(waited_ms=waited_ms, in_flight_ms=0)), 80))
-    assert ("WAITED counts a sync from its start, even before 13:33:20; threads add up" in shown) == explained
+    assert ("WAITED counts syncs of all threads from their start, even before 13:33:20" in shown) == explained
 
 
 @pytest.mark.parametrize("width", [50, 80])

@@ -228,7 +228,7 @@ def _evidence_lines(yardsticks: Sequence[Yardstick], *first: tuple[StepCompariso
     lines: dict[str, dict[str, None]] = {}  # the inner keys are the evidence of a step, without repetitions
     for comparison, name in (*first, *((yardstick.worst, yardstick.name) for yardstick in yardsticks)):
         evidence_of_step = lines.setdefault(f"{comparison.step.name}: {comparison.measured_rate}", {})
-        evidence_of_step[f"{comparison.evidence} ({name})"] = None
+        evidence_of_step[f"compared with {name}: {comparison.evidence}"] = None
     return tuple("; ".join((measured, *evidence)) for measured, evidence in lines.items())
 
 

@@ -215,7 +215,7 @@ def areas(
     # a last row that is less than half full is left out: the other charts become higher
     rows = max(min((height - 2) // 4, floor(len(counted) / layout.columns + 0.5)), 1)
     chart_height = (height - 2) // rows
-    remark, oldest, end = f"{_duration(span_s)}, ended at most {cell_s} s ago", f"-{_duration(span_s)}", "end"
+    remark, oldest, end = f"{_duration(span_s)}, redrawn every {cell_s} s", f"-{_duration(span_s)}", "end"
     if age_s is not None:
         age_s = age_s if age_s < _MIN_MINUTES_S else ceil(age_s / 60) * 60
         remark, oldest, end = "until now", f"≤ {_duration(age_s)} ago", "now"

@@ -47,6 +47,7 @@ _UNITS: Mapping[str, Callable[[float], str]] = {
 """How to print a parameter of a simulated disk, by the end of its name."""
 _MAX_SCENARIOS, _MAX_BARS, _MIN_CHARTS_HEIGHT = 3, 12, 8
 _NO_DEFECT = "The configuration shows no defect. Run a scenario here to test the storage."
+_READ_ONLY = "The configuration shows no defect. No scenario can run here: the filesystem is mounted read-only."
 
 
 def detail(
@@ -62,7 +63,7 @@ def detail(
     """Draw the findings, then the I/O path or next to it, but not the charts. ``runs``: the saved runs of all."""
     if entry is None:
         return [rule(width), line("   No filesystem matches the filter. Press Esc to show all.")]
-    title, lines = rule(width, entry.name, "fstui only reads here"), []
+    title, lines = rule(width, entry.name, "fstui writes nothing"), []
     columns = columns if entry.findings else 1
     width //= columns
     findings = [text for finding in entry.findings for text in (*_finding(finding, width), line())]
@@ -77,8 +78,8 @@ def detail(
     elif entry.guest:
         lines += _guest(entry.guest, inventory, width)
     elif device := entry.device:
-        remark = "no filesystem that is mounted here uses it, but a container may"
-        lines += [line(f"   {device.id}  {io_path.lowest_label((device,))}: {remark}")]
+        remark = "no filesystem mounted here uses it; a container may"
+        lines += [line(f"   {io_path.lowest_label((device,))}: {remark}")]
         if device.id in activity_by_device:
             activity_text, style = activity_by_device[device.id]
             lines += [line((fit_list(f"   {activity_text}", width), style))]
@@ -86,7 +87,8 @@ def detail(
     if own_runs:
         lines += _saved_runs(own_runs, width)
     if target and entry.judgement and not entry.findings and target.silent_s is None and not own_runs:
-        lines += [line(), *paragraph(_NO_DEFECT, width)]
+        remark = _READ_ONLY if entry.trouble == "read-only" else _NO_DEFECT
+        lines += [line(), *paragraph(remark, width)]
     return [title, *(_side_by_side([lines, findings[:-1]], width) if columns > 1 else [*findings, *lines])]
 
 

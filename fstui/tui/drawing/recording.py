@@ -207,7 +207,7 @@ def waits(view: RecordingView, width: int) -> list[Text]:
         rows = table(used_columns((program, *WAITS[1:]), cells, {}), cells, width)
         if width >= _MIN_WAITED_WIDTH and any(_waited_ms(wait) > 1000 * window.elapsed_s for wait in window.waits):
             begin = f"{datetime.fromtimestamp(window.at - window.elapsed_s):%H:%M:%S}"
-            note = f"WAITED counts a sync from its start, even before {begin}; threads add up"
+            note = f"WAITED counts syncs of all threads from their start, even before {begin}"
             rows = [*paragraph(note, width, style=FAINT), *rows]
         rows = rows if window.waits else [line(("   no program waited for a sync", FAINT))]
     return [top, *rows, *_busiest_processes(window)]

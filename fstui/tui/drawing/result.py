@@ -176,12 +176,14 @@ def step_detail(step: Step, run: Run, width: int) -> list[Text]:
     if step.stalls.count:
         pairs.append(("stalls", f"{step.stalls.count}, {seconds(step.stalls.lost_s)} lost"))
     if (arrived := counts.bytes_ratio(step)) is not None:
-        pairs.append(("bytes at the device", f"{ratio(arrived)} of those written"))
+        pairs.append(("bytes at the device", f"{ratio(arrived)} per byte written"))
     settings = ", ".join(
-        f"{key} {value}" for key, value in step.settings.as_dict().items() if value not in ((), [], 0, "")
+        f"{key} {'+'.join(value) if isinstance(value, tuple) else value}"
+        for key, value in step.settings.as_dict().items()
+        if value not in ((), [], 0, "")
     )
     pairs.append(("settings", settings))
-    return lines + labelled_lines(pairs, "measured", width)
+    return lines + labelled_lines(pairs, "details", width)
 
 
 def findings(ordered: Sequence[Finding], selected: int | None, width: int, height: int) -> list[Text]:

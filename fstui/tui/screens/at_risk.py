@@ -35,15 +35,15 @@ class AtRiskScreen(LiveWatchScreen):
     KEYS = (BACK, HELP, QUIT, PAGE_UP, PAGE_DOWN)
     SCROLLED_PART = "files"
     HELP_TEXT = (
-        "What each program would lose if the power failed now, on this filesystem. ≤ UNWRITTEN: dirty bytes in the "
-        "page cache, or names of files that were created, renamed or linked in a directory that was not synced: they "
-        "may be missing after a crash. ≤ IN CACHE: bytes that the disk's volatile cache may still hold, because the "
-        "disk has not been flushed since they were written. The files of a program in one directory share a row; "
-        "its path is relative to the mount point. The bar shows their bytes relative to the largest row. OLDEST is the "
-        "age of the oldest of these bytes or names. A program that syncs each write has no row. For a database with a "
-        "write-ahead log, only its log matters: a line below the table names the file that a program syncs most often, "
-        "and O_DIRECT writes that may still be in the disk's cache. fstui reads no file and syncs nothing. See the "
-        "page at-risk."
+        "This is what each program would lose on this filesystem if the power failed now. ≤ UNWRITTEN: dirty bytes in "
+        "the page cache, or the number of new names (of files that were created, renamed or linked) in a directory "
+        "that was not synced. ≤ IN CACHE: bytes that the disk's volatile cache may still hold, because the disk has "
+        "not been flushed since they were written. The files of a program in one directory share a row; its path is "
+        "relative to the mount point. The bar shows their bytes relative to the largest row. OLDEST is the age of the "
+        "oldest of these bytes or names. A program that syncs each write has no row. For a database with a write-ahead "
+        "log, only its log matters. A line below the table names the file that a program syncs most often, and the "
+        "O_DIRECT writes that may still be in the disk's cache. fstui reads no file and syncs nothing. See the page "
+        "at-risk."
     )
 
     def __init__(self, target: Target) -> None:

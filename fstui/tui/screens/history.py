@@ -37,8 +37,8 @@ class HistoryScreen(BaseScreen):
     KEYS: ClassVar[tuple[Command, ...]] = (
         Command("history.open", "enter", "open", "open", "Show the result of this run."),
         Command("history.compare", "c", "compare", "compare", "Compare this run with the next one that you open."),
-        Command("history.mark", "space", "mark", "", f"Mark this run for a comparison of at most {MAX_COMPARED}."),
-        Command("history.filter", "slash", "filter", "filter", "Show only runs that contain certain words."),
+        Command("history.mark", "space", "mark", "", f"Mark this run for a comparison of at most {MAX_COMPARED} runs."),
+        Command("history.filter", "slash", "filter", "filter", "Show only the runs that contain the words you type."),
         Command("history.trend", "t", "trend", "trend", "Show how the rates on each filesystem changed."),
         Command("history.note", "n", "note", "note", "Save a note with this run."),
         RECORDING,
@@ -52,8 +52,8 @@ class HistoryScreen(BaseScreen):
     DOUBLE_CLICK_ACTION = "open"
     SCROLLED_PART = "selected"
     HELP_TEXT = (
-        "Every run is saved as one document. On the command line: fstui history, fstui show, fstui compare, and "
-        "fstui show --again, which judges a saved run again with the rules of this version."
+        "Every run is saved as one document. On the command line: fstui history, fstui show, fstui compare. "
+        "'fstui show --again' judges a saved run again with the rules of this version."
     )
 
     def __init__(self, compared_run: Run | None = None) -> None:

@@ -45,8 +45,8 @@ class LessonsScreen(BaseScreen):
     DOUBLE_CLICK_ACTION = "take"
     SCROLLED_PART = "about"
     HELP_TEXT = (
-        "Lessons of five to seven minutes about what makes data durable, on simulated disks. Nothing is "
-        "written to this host except your lesson results."
+        "The lessons show on simulated disks what makes data durable. Each takes five to seven minutes. fstui writes "
+        "nothing to this host except your lesson results."
     )
 
     def __init__(self, pace: float = 1.0) -> None:

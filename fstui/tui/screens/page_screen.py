@@ -163,7 +163,7 @@ class GlossaryScreen(PageScreen):
     """The terms of a screen, then all others; on a very wide screen next to a list of all terms."""
 
     KEYS = (
-        Command("glossary.jump", "slash", "jump", "jump to", "Go to the first term that begins with some letters."),
+        Command("glossary.jump", "slash", "jump", "jump to", "Go to the first term that begins with what you type."),
         *PageScreen.KEYS,
     )
 

@@ -58,9 +58,10 @@ class PlanScreen(BaseScreen):
     )
     SCROLLED_PART = "notes"
     HELP_TEXT = (
-        "What can be run here, which question it answers, how long it takes and how much it writes at most. Medium and "
-        "write cache are for what fstui cannot read: a guest cannot see which device is below a virtual disk. Your "
-        "declaration is remembered for this storage and named in the verdict. Physical limits are computed from it."
+        "This screen shows what can run here, which question each scenario answers, how long it takes and how much it "
+        "writes at most. Declare the medium and the write cache if fstui cannot read them: a guest cannot see which "
+        "device is below a virtual disk. fstui remembers your declaration for this storage, names it in the verdict, "
+        "and computes physical limits from it."
     )
 
     def __init__(self, offers: Offers, scenario: str = "", activity: DeviceActivity | None = None) -> None:

@@ -33,12 +33,12 @@ _PULL = (
     "to save its cache."
 )
 _PROVES = (
-    "One lost record proves that the storage is not durable. If none is lost, that shows only that this one cut, with "
-    "these settings, was survived: five cuts say much more than one."
+    "One lost record proves that the storage is not durable. If none is lost, the storage survived this one cut with "
+    "these settings. Five cuts say much more than one."
 )
 _GUEST = (
-    "Killing the VM proves only that it passes its syncs on: the physical host keeps its cache. Pull the plug of that "
-    "host."
+    "Killing the VM shows only whether the VM passes its syncs on. Pull the plug of the physical host, which keeps its "
+    "cache."
 )
 _STORAGE_WAS_CUT = "only the storage lost its power, not the host (a USB disk, a disk shelf)"
 _UNMOUNTABLE = "the filesystem could not be mounted after the cut"
@@ -51,9 +51,15 @@ class PowerCutScreen(BaseScreen):
         Command("powercut.verify", "v,enter", "verify", "verify a log", "Name the witness's log and verify the cut."),
         replace(COPY, id="powercut.copy", label="copy command", help="Copy the witness's command (OSC 52)."),
         Command("powercut.copy_verify", "Y", "copy_verify", "", "Copy the command to run after the cut."),
-        Command("powercut.storage", "s", "toggle_storage_cut", "only storage", "Only the storage lost its power."),
         Command(
-            "powercut.unmountable", "m", "toggle_unmountable", "not mountable", "The filesystem could not be mounted."
+            "powercut.storage",
+            "s",
+            "toggle_storage_cut",
+            "only storage",
+            "Declare that only the storage lost its power.",
+        ),
+        Command(
+            "powercut.unmountable", "m", "toggle_unmountable", "not mountable", "Declare that it could not be mounted."
         ),
         HELP,
         BACK,
@@ -62,10 +68,10 @@ class PowerCutScreen(BaseScreen):
     )
     SCROLLED_PART = "page"
     HELP_TEXT = (
-        "Only a power cut can show that storage loses acknowledged data. Records are written here and acknowledged, "
-        "one by one after their sync, to a witness on another machine. After the cut every acknowledged record must "
-        "be there. The history counts cuts together for as long as the serial "
-        "numbers, the layers, the cache settings and the mount options stay the same."
+        "Only a power cut can show that storage loses acknowledged data. fstui writes records here, and acknowledges "
+        "each record after its sync. A witness on another machine logs the acknowledgements. After the cut, every "
+        "acknowledged record must be there. The history counts cuts together for as long as the serial numbers, the "
+        "layers, the cache settings and the mount options stay the same."
     )
 
     def __init__(self, directory: str, target: Target, settings: Mapping[str, str]) -> None:
@@ -172,12 +178,12 @@ class PowerCutScreen(BaseScreen):
             yield " ! ", f"a cut has not been verified: {directory}", WARNING
         yield " 1 ", "Connect. On another machine with its own power supply (a laptop will do), run:", ""
         yield "   $ ", self.witness_command, KEY
-        loses = f"Everything else that runs on {self.hostname} loses its power too."
+        loses = f"The cut also stops everything else that runs on {self.hostname}."
         yield " 2 ", f"Wait until the witness shows acknowledgements. {loses}", ""
         yield " 3 ", _PULL, ""
 
     def _later_steps(self) -> Iterator[Paragraph]:
-        yield " 4 ", "Wait ten seconds, plug it in again and start it. Then, on the witness:", ""
+        yield " 4 ", "Wait ten seconds, plug the host in and start it. Then run on the witness:", ""
         yield "   $ ", self.verify_command, KEY
         yield "   ", "or copy acks.log to this host and press v here. First mark what applies:", ""
         yield f"   [{'x' if self.storage_was_cut else ' '}] s  ", _STORAGE_WAS_CUT, ""

@@ -39,7 +39,7 @@ class ResultScreen(BaseScreen):
         Command("result.compare", "c", "compare", "compare", "Compare with another saved run."),
         Command("result.powercut", "w", "power_cut", "power cut", "Test this storage with a power cut."),
         HISTORY,
-        Command("result.export", "e", "export", "export", "Show the directory, then write one file per format."),
+        Command("result.export", "e", "export", "export", "Write one file per format. The first press shows where."),
         Command("result.view", "v", "view", "", "Show the selected row on a page of its own."),
         Command("result.open", "enter", "open", "", "Show the row on its own page; the first time, press it twice."),
         HELP,

@@ -42,10 +42,10 @@ class StorageScreen(BaseScreen):
     KEYS = (
         Command("storage.watch", "t", "watch", "watch", "See which processes wait for syncs on this filesystem."),
         Command("storage.run", "enter", "run_here", "run here", "Choose a scenario for this filesystem."),
-        Command("storage.filter", "slash", "filter", "filter", "Show only the rows that contain these words."),
+        Command("storage.filter", "slash", "filter", "filter", "Show only the rows that contain the words you type."),
         HISTORY,
-        Command("storage.all", "a", "toggle_pseudo", "all", "Show or hide filesystems that cannot hold files."),
-        Command("storage.sort", "o", "sort", "sort", "Sort by the next column. A click on a column title sorts by it."),
+        Command("storage.all", "a", "toggle_pseudo", "all", "Show or hide pseudo filesystems, which hold no files."),
+        Command("storage.sort", "o", "sort", "sort", "Sort by the next column, or click on a column title."),
         COPY,
         HELP,
         QUIT,
@@ -60,11 +60,11 @@ class StorageScreen(BaseScreen):
     HELP_TEXT = (
         "All mounted filesystems that can hold files, the worst first. A flag shows a fault in the configuration, with "
         "its evidence below, or a filesystem that is full or read-only. To test the storage itself, run a scenario. "
-        "The numbers are what the disk or the loop device of the filesystem does now, shown once for each device: "
-        "writes and flushes per second, and the time of one write and one flush, if counted. Below is the I/O path of "
-        "the selected filesystem, from the mount point down, with what each layer receives and whether it forwards "
-        "flushes. A running virtual machine has a row of its own, with what each of its disks does with a guest's "
-        "flush. A large terminal also shows charts of the last minutes. This screen writes nothing."
+        "The numbers show what the disk or the loop device of the filesystem does now, once for each device: writes "
+        "and flushes per second, and the time of one write and of one flush, if the kernel counts them. Below is the "
+        "I/O path of the selected filesystem, from the mount point down: what each layer receives, and whether it "
+        "passes flushes on. A running virtual machine has a row of its own. It shows what each of the machine's disks "
+        "does with a flush. A large terminal also shows charts of the last minutes. This screen writes nothing."
     )
 
     def __init__(self, classes: str = "") -> None:

@@ -135,14 +135,14 @@ class WatchScreen(LiveWatchScreen):
         PAGE_DOWN,
     )
     HELP_TEXT = (
-        "The programs that wait for a sync on this filesystem in this second: fsync and similar calls, O_DSYNC writes, "
-        "and io_uring. P50, P99 and MAX are the times of a whole sync. DEVICE MEAN is the part that the devices take, "
-        "on average; CPU WAIT ≤ is the part that may have been a wait for a CPU. WAITING is the share of the time in "
-        "which a program waits. FILE is relative to the mount point. Charts show averages and the longest sync of all "
-        "programs together, and of the devices whose names are above them, until a few seconds ago. Below are all "
-        "devices of this filesystem with their own times. fstui writes no test data. Without root, the screen shows "
-        "only what /proc reports: the devices' counters and the processes that write. A narrow terminal leaves out "
-        "some columns."
+        "The table shows the programs that wait for a sync on this filesystem in this second. Syncs are fsync and "
+        "similar calls, O_DSYNC writes, and syncs through io_uring. P50, P99 and MAX are the times of a whole sync. "
+        "DEVICE MEAN is the part that the devices take, on average; CPU WAIT ≤ is the part that may have been a wait "
+        "for a CPU. WAITING is the share of the time in which a program waits. FILE is relative to the mount point. "
+        "The charts end a few seconds ago. They show averages, and the longest sync, of all programs together and of "
+        "the devices named above them. Below are all devices of this filesystem with their own times. fstui writes no "
+        "test data. Without root, the screen shows only what /proc reports: the devices' counters and the processes "
+        "that write. A narrow terminal leaves out some columns."
     )
 
     def __init__(self, target: Target) -> None:

@@ -37,7 +37,7 @@ from fstui.judge import words
 from fstui.judge.declaration import Conclusion, rule
 from fstui.judge.facts import Case
 from fstui.judge.facts.account import FlushAccount, fewest_bytes
-from fstui.model.quantities import rate, ratio, size
+from fstui.model.quantities import rate, size
 
 _LOOK_FOR_CACHE = "Look for a caching layer between the filesystem and the device: lsblk -s, dmsetup table."
 
@@ -56,8 +56,7 @@ def _not_arrived(case: Case, missing: Sequence[FlushAccount]) -> Conclusion:
     return Conclusion(
         title=f"{arrived} of {synced} reached {where}",
         sentence=f"Of {synced} written and synced ({worst.step.name}), {arrived} reached {where} in "
-        f"{words.time_measured([worst.step])} ({ratio(worst.byte_share)}): "
-        "a cache above the device holds the rest and acknowledged the syncs.",
+        f"{words.time_measured([worst.step])}: a cache above the device holds the rest and acknowledged the syncs.",
         verdict="not-durable",
         steps=[account.step for account in missing],
         evidence=[account.byte_line for account in missing],

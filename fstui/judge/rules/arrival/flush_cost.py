@@ -84,11 +84,11 @@ def _flat(case: Case, growths: Sequence[FlushGrowth], write: Cost, flushed: Cost
     extra = added_time(write, flushed)
     growth_text = "however much data is unsynced"
     if all(growth.appears_to_grow for growth in growths):
-        growth_text = "and the growth of its time does not come from the device"
+        growth_text = "and the extra time with unsynced data is not spent in the device"
     return Conclusion(
         title=f"a flush adds {'' if extra == 'nothing' else 'about '}{extra}, {growth_text}",
         sentence=f"A flush adds {extra} to a write of {duration_ns(write.ns)}, {growth_text} ({largest.summary}), "
-        f"in {words.time_measured([largest.step])}. That is normal if the host's disk has power-loss protection, and a "
+        f"in {words.time_measured([largest.step])}. That is normal if the host's disk has power-loss protection. A "
         "host that ignores flushes looks the same.",
         confidence="low",
         steps=[write.step, flushed.step, *(growth.step for growth in growths)],

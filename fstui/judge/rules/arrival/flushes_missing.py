@@ -43,8 +43,8 @@ from fstui.model.storage import Node
 from fstui.storage.layers.filesystems import ext
 
 _WITHOUT_JOURNAL = (
-    "ext4 without a journal sends no flush for fdatasync and O_DSYNC on Linux 6.1, and does on 6.18: add a journal "
-    "(tune2fs -O has_journal) or use a newer kernel."
+    "ext4 without a journal sends no flush for fdatasync and O_DSYNC on Linux 6.1, but sends one on 6.18. Add a "
+    "journal (tune2fs -O has_journal), or use a newer kernel."
 )
 _EXTERNAL_JOURNAL = (
     "ext4 with an external journal flushes only the journal for an fsync that commits (Linux 6.12): sync with "

@@ -93,7 +93,7 @@ def _unsafe_settings(case: Case, all_commits: Sequence[CommitStep | CountedCommi
     if throwaway:
         origin = "The step was run with these settings."
     return Conclusion(
-        title=f"commits do not wait: {', '.join([step.name for step in steps] if throwaway else all_lossy)}",
+        title=f"unsynced commits: {', '.join([step.name for step in steps] if throwaway else all_lossy)}",
         sentence=f"{settings.database} does not wait until a commit is on the disk ({', '.join(settings.lossy)})"
         f"{_flushes_clause(case, worst)}. {origin} A power cut loses the newest commits: at this rate "
         f"{rate(step.rate_per_s)} for every second of log that is not yet on the disk.",

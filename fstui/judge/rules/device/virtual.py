@@ -94,7 +94,7 @@ def _no_flush(case: Case, nodes: list[Node], write: Cost | None) -> Conclusion:
         evidence=(*([write.evidence] if write else []), *(line for node in nodes for line in _feature_lines(node))),
         next=(
             *words.host_advice(case.host),
-            "On the host, give the disk a cache that flushes: QEMU cache=none or writeback; Firecracker "
+            "On the host, set a cache mode that passes flushes on: QEMU cache=none or writeback; Firecracker "
             "cache_type=Writeback.",
             words.UNTIL_THEN,
         ),

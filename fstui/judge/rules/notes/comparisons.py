@@ -118,14 +118,14 @@ def sysbench_latency(case: Case) -> Iterator[Conclusion]:
             continue
         average, p50 = duration_ns((figures.latency_ms.avg or 0) * 1e6), duration_ns(latency.p50)
         sysbench_rate, own_rate = rate(sysbench.rate_per_s), rate(own.rate_per_s)
-        sync = f", the sync alone {duration_ns(own.sync_ns.p50)}" if own.sync_ns else ""
+        sync = f"; for the sync alone, it is {duration_ns(own.sync_ns.p50)}" if own.sync_ns else ""
         steps = [sysbench, own]
         yield Conclusion(
             title=f"sysbench {sysbench_rate}/s, fstui {own_rate}/s",
             sentence=f"For the same work, sysbench did {sysbench_rate} writes per second and fstui {own_rate} "
             f"({ratio(own.rate_per_s / sysbench.rate_per_s)} ×) in {words.time_measured(steps)}. sysbench's average of "
-            f"{average} covers {count(figures.events)} events, each write and each fsync by itself. fstui's p50 of "
-            f"{p50} is a write with its sync{sync}.",
+            f"{average} counts each write and each fsync as one event ({count(figures.events)} events). fstui's p50 of "
+            f"{p50} is for a write with its sync{sync}.",
             scope="step",
             steps=steps,
             evidence=(

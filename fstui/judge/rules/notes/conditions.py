@@ -119,7 +119,7 @@ def other_writers(case: Case) -> Iterator[Conclusion]:
 
 def _who_wrote(case: Case, while_idle: list[str]) -> str:
     if while_idle:
-        return f"While fstui was idle, other processes wrote to the same devices ({words.join_words(while_idle)})."
+        return f"While fstui was idle, other processes wrote to the same devices ({'; '.join(while_idle)})."
     devices = case.flushes.noisy_accounts[0].devices
     quiet = "" if case.other_writers.flushes_per_s(devices) is None else ", though not while fstui was idle"
     return (
@@ -141,8 +141,8 @@ def _what_flushes_show(case: Case) -> str:
 def _surplus(account: FlushAccount) -> str:
     surplus = f", {size(account.surplus_bytes)} more than was written" if account.surplus_bytes else ""
     flushes = f"{ratio(account.max_per_sync)} flushes from all processes per sync of fstui"
-    received = f"{flushes}, {words.expected_text(account.expected)} expected{surplus}"
-    return f"{account.step.name}: {received} at {words.devices(account.devices)}"
+    received = f"{flushes} ({words.expected_text(account.expected)} expected){surplus}"
+    return f"{account.step.name}: at {words.devices(account.devices)}, {received}"
 
 
 @rule(order=30, precedes_verdict=True)

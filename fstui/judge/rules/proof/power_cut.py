@@ -106,9 +106,9 @@ def _title_and_sentence(figures: PowerCutFigures) -> tuple[str, str]:
         f"Lost: {lost} of {checked} acknowledged records ({kinds}). Each was acknowledged after its sync returned."
     )
     if figures.lost:
-        sentence += f" The oldest was acknowledged {seconds(figures.oldest_lost_s)} before the last one."
+        sentence += f" The oldest lost one was acknowledged {seconds(figures.oldest_lost_s)} before the last record."
     if figures.reordered:
-        sentence += f" Lost although a later record survived: {reordered}."
+        sentence += f" Records lost although a later one survived: {reordered}."
     if figures.not_recovered:
         sentence += f" A database server did not start again with its data: {figures.not_recovered}"
     if not figures.has_cut_evidence:

@@ -57,8 +57,8 @@ def _no_faster(case: Case, pace: Pace) -> Conclusion:
     per_s = rate(pace.step.rate_per_s)
     return Conclusion(
         title=f"{per_s}/s, {pace.allowance}",
-        sentence=f"One block was rewritten and synced {per_s} times a second, and {pace.allowance}: no faster than a "
-        f"platter. This is based on {words.time_judged([pace.step for pace in paces])}; only a power cut proves more."
+        sentence=f"One block was rewritten and synced {per_s} times a second, and {pace.allowance}. "
+        f"This is based on {words.time_judged([pace.step for pace in paces])}; only a power cut proves more."
         f"{case.lowest_devices.doubt()}",
         verdict="consistent",
         confidence="low" if uncertain or pace.ratio_to_limit > LOW_CONFIDENCE_ABOVE else "medium",

@@ -123,7 +123,7 @@ class Overlay(LayerKind, frozen=True, kw_only=True):
 
     def sync_of(self, node: Node) -> tuple[SyncPath, str]:
         if option := node.value("volatile"):
-            return "stops", f"{option}: fsync, fdatasync and syncfs are skipped"
+            return "stops", f"{option} skips fsync, fdatasync and syncfs"
         if node.reading("upperdir") is None:
             return "unknown", "no upper directory"
         return "passes", "synced in the upper directory"

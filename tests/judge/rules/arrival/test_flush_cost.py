@@ -31,14 +31,14 @@ def test_flat_flush_in_a_guest_is_a_note_with_its_next_step() -> None:
     assert (judgement.verdict, judgement.confidence) == ("consistent", "low")
     found = finding(judgement, "flush-cost")
     assert found.verdict is None and found.next
-    assert "a host that ignores flushes looks the same." in found.sentence
+    assert "A host that ignores flushes looks the same." in found.sentence
     assert "117 µs with none, 118 µs with 32.0 MiB" in found.sentence
 
 
 BOTH = {"flushes": {"loop0": 1, "sda": 1}, "share": {"loop0": 1, "sda": 1}}
 CACHED_US = (80, 2000, 8000, 25000, 48000)
 """As of a cache above the device."""
-NOT_ITS_OWN = "growth of its time does not come from the device"
+NOT_ITS_OWN = "the extra time with unsynced data is not spent in the device"
 SYNC_MOUNT = on_disk(filesystem(below=("vda",), sync_option="sync"), GUEST_DISK.stack[1])
 TMPFS = on_disk(filesystem("tmpfs", below=()), disk(readings=readings()))
 

@@ -96,5 +96,5 @@ def test_sysbench_note_has_both_rates_and_what_is_timed() -> None:
     (note,) = notes(SYSBENCH, FSTUI)
     assert note.verdict is None
     assert note.title == "sysbench 500/s, fstui 1\xa0000/s"
-    assert "230 µs covers 2\xa0000 events, each write and each fsync by itself" in note.sentence
-    assert "p50 of 480 µs is a write with its sync" in note.sentence
+    assert "230 µs counts each write and each fsync as one event (2\xa0000 events)" in note.sentence
+    assert "p50 of 480 µs is for a write with its sync" in note.sentence
