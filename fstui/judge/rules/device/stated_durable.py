@@ -15,8 +15,8 @@ fstui counted the bytes that reached the devices. For each device that a sync wa
 - The device is a Ceph RBD.
 
 ## What it proves, and what it does not
-The storage is durable if the statement is true. fstui cannot confirm the statement. Whoever runs a hypervisor
-can also choose the disk's model and the DMI data.
+The storage is durable if the statement is true, but fstui cannot confirm it. Whoever runs a hypervisor can also choose
+the disk's model and the DMI data.
 
 ## What to do next
 Check what was stated: the battery, the capacitor, the provider's settings. For stronger evidence, run a power-cut test
