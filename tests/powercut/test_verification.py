@@ -126,7 +126,7 @@ async def test_age_of_a_loss_counts_from_the_last_acknowledgement(box: Box) -> N
     box.spoil(99)
     run = await box.check()
     assert figures(run).oldest_lost_s == pytest.approx(0.42)
-    assert "0.4 s before the last one" in run.sentence
+    assert "0.4 s before the last record" in run.sentence
 
 
 async def test_each_kind_of_loss_is_counted_separately(box: Box) -> None:

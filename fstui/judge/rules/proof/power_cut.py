@@ -112,7 +112,7 @@ def _title_and_sentence(figures: PowerCutFigures) -> tuple[str, str]:
     if figures.not_recovered:
         sentence += f" A database server did not start again with its data: {figures.not_recovered}"
     if not figures.has_cut_evidence:
-        sentence += " This host noticed no power cut, but the records are lost all the same."
+        sentence += " This host noticed no power cut, but the records are lost nevertheless."
     return f"{lost} of {checked} acknowledged records lost", sentence
 
 
