@@ -31,7 +31,7 @@ MAX_BEGIN_DELAY_NS = 1_000_000_000
 MAX_BUFFERED_BYTES, events that are older than this are processed at once: they are from before the next step."""
 FIRST_READ_DELAY_S = 0.1
 """Time from the start of a step to the first read of the buffers. Most fast steps are paused before."""
-MAX_BUFFERED_BYTES = 6 * MIB
+MAX_BUFFERED_BYTES = 3 * MIB
 LOWEST_PRIORITY = 19
 """Niceness of this process during a step, so that the measurement gets the CPU first."""
 MAX_FILTER_DEVICES = 128
