@@ -10,7 +10,7 @@ import msgspec
 
 from fstui.measure import kinds as measures
 from fstui.measure.latency import Histogram, Timeline
-from fstui.measure.wire.frames import BadFrame, Samples
+from fstui.measure.wire.frames import FIRST_SAMPLES, BadFrame, Samples
 from fstui.model.base import Base, Count
 from fstui.model.counters import Counters, DeviceCounters, DeviceTrace, difference
 from fstui.model.plan import PlannedStep
@@ -31,8 +31,6 @@ MAX_DELAYED_SHARE = 0.01
 """If the probe waited for fstui to read its output for more than this share of its time, its rate is invalid."""
 MAX_DELAY_NS = 1_000_000_000
 """Probes report an operation within this time after its end, unless operations are slow or rare."""
-MIN_TRACED_OPS = 100
-"""Minimum number of operations, or of syncs, in the traced part of a step."""
 FAST_OPS_PER_S = 800
 """At this rate, the trace slows a step down by about 1 %, and at 4 500 operations per second by 4 % (a loop device)."""
 MAX_MOMENTS = 16
@@ -156,12 +154,12 @@ class StepRecorder:
 
     @property
     def is_slowed_by_trace(self) -> bool:
-        """Whether the step is fast, so that only a part of it should be traced, and this part is long enough."""
+        """Whether the step is fast, so that the trace delays its syncs, and enough operations or syncs were traced."""
         if self._traced_until or not self.settings.uniform:
             return False
         seen = self.syncs if self._syncs_some_operations else self.ops
         elapsed_s = (max(self._reported_ns.values()) - self.started_ns) / 1e9
-        return seen >= MIN_TRACED_OPS and self.ops >= FAST_OPS_PER_S * elapsed_s
+        return seen >= FIRST_SAMPLES and self.ops >= FAST_OPS_PER_S * elapsed_s
 
     def end_traced_part(self) -> None:
         """End the traced part after the last operation that was reported."""

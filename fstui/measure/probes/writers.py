@@ -38,8 +38,8 @@ POLL_INTERVAL_NS = 125_000_000
 """Time between two checks of the stop flag and of the waits for a CPU. A divisor of SEND_INTERVAL_NS."""
 SEND_INTERVAL_NS = 250_000_000
 """Time after which pending samples are sent. Sending wakes the engine, which may delay the next operation."""
-FIRST_INTERVAL_NS = 50_000_000
-"""Time after which samples are sent first. The engine traces a fast step only until then."""
+FIRST_POLL_INTERVAL_NS = 50_000_000
+"""Time between two checks before the first samples are sent."""
 MAX_PENDING_FRAMES = 128
 """Maximum number of unsent frames of all writers together: half of the capacity of the pipe."""
 SLOW_STEP_OPS = 50
@@ -161,11 +161,11 @@ class WriteLoop(ABC):
         """Do operations until ``is_over``. Raises CallError."""
         batch, starvation = self.batch_function(), Starvation()
         self.state[STARTED] = self.started_ns = now = sent_ns = clock()
-        interval_ns = FIRST_INTERVAL_NS
+        has_sent = False
         try:
             while not self.is_over(now - self.started_ns):
                 self.state[LAST_CHECK] = now
-                next_check_ns = now + min(interval_ns, POLL_INTERVAL_NS)
+                next_check_ns = now + (POLL_INTERVAL_NS if has_sent else FIRST_POLL_INTERVAL_NS)
                 if self.duration_ns and self.ops >= self.min_ops:
                     next_check_ns = min(next_check_ns, self.started_ns + self.duration_ns)
                 while now < next_check_ns and self.ops < self.max_ops and not self.shared.stop_requested:
@@ -174,9 +174,11 @@ class WriteLoop(ABC):
                         break
                 self.state[ENDED] = now
                 starvation.update()
-                if now - sent_ns >= interval_ns or len(self.pending_frames) >= self.max_pending_frames:
+                is_first = not has_sent and self.ops >= frames.FIRST_SAMPLES
+                is_full = len(self.pending_frames) >= self.max_pending_frames
+                if is_first or is_full or now - sent_ns >= SEND_INTERVAL_NS:
                     self.send_samples()
-                    sent_ns, interval_ns = now, SEND_INTERVAL_NS
+                    sent_ns, has_sent = now, True
                 now = clock()
         except CallError:
             self.state[ENDED] = clock()  # include the time of the operation that failed

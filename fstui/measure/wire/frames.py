@@ -18,6 +18,8 @@ from operator import sub
 from typing import Any, NamedTuple
 
 PIPE_BUF = 4096
+FIRST_SAMPLES = 100
+"""A probe sends its first samples when it has so many, because the engine then pauses the trace of a fast step."""
 _TIME = "n" if struct.calcsize("n") == 8 else "q"
 """The struct format of a time in ns. Packing the native ``n`` takes a third of the time of a ``q``."""
 _HEADER = struct.Struct("IB3x")

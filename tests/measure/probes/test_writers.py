@@ -11,7 +11,7 @@ import pytest
 from fstui.measure.probes import writers
 from fstui.measure.probes.writers import (
     BLOCKED_NS,
-    FIRST_INTERVAL_NS,
+    FIRST_POLL_INTERVAL_NS,
     MAX_PENDING_FRAMES,
     SEND_INTERVAL_NS,
     STOPPED,
@@ -28,9 +28,10 @@ BATCH_NS = 5_000_000
 class Played(WriteLoop):
     """A writer whose batches take 5 ms each. It records when it sends its samples."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, frames_per_batch: int) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, frames_per_batch: int, ops_per_batch: int = 1) -> None:
         super().__init__({"seconds": 1, "writers": 1}, Shared(1), 0)
         self._frames = [b""] * frames_per_batch
+        self._ops_per_batch = ops_per_batch
         self._now_ns = 0
         self.sent_ns: list[int] = []
         monkeypatch.setattr(writers, "clock", lambda: self._now_ns)
@@ -40,7 +41,7 @@ class Played(WriteLoop):
 
     def _batch(self, until_ns: int, remaining_ops: int) -> int:
         self._now_ns += BATCH_NS
-        self.ops += 1
+        self.ops += self._ops_per_batch
         self.pending_frames += self._frames
         return self._now_ns
 
@@ -49,10 +50,20 @@ class Played(WriteLoop):
         self.sent_ns.append(self._now_ns)
 
 
-def test_samples_are_sent_early_then_four_times_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_samples_are_sent_four_times_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
     played = Played(monkeypatch, frames_per_batch=1)
     played.run()
-    assert played.sent_ns[:4] == [FIRST_INTERVAL_NS + SEND_INTERVAL_NS * number for number in range(4)]
+    assert played.sent_ns[:4] == [SEND_INTERVAL_NS * number for number in (1, 2, 3, 4)]
+
+
+@pytest.mark.parametrize(("ops_per_batch", "checks"), [(12, 1), (7, 2)])
+def test_a_fast_step_sends_its_first_samples_early(
+    monkeypatch: pytest.MonkeyPatch, ops_per_batch: int, checks: int
+) -> None:
+    played = Played(monkeypatch, frames_per_batch=1, ops_per_batch=ops_per_batch)
+    played.run()
+    first_ns = FIRST_POLL_INTERVAL_NS * checks
+    assert played.sent_ns[:3] == [first_ns + SEND_INTERVAL_NS * number for number in range(3)]
 
 
 def test_many_samples_are_sent_before_the_pipe_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
