@@ -25,6 +25,7 @@ from fstui.tui.drawing.cells import (
     paragraph,
     plain_meter,
     relative,
+    rule,
     table,
     title_line,
     used_columns,
@@ -38,7 +39,7 @@ _CELL_S = 15
 """Seconds per cell of the charts. The kernel writes dirty pages after 30 s. Each new cell costs many bytes to send."""
 ROWS = (
     Column("PROGRAM", 18, gap=0, cut="middle"),
-    Column("OLDEST", 8, right=True, gap=2, from_width=58),
+    Column("OLDEST", 10, right=True, gap=2, from_width=58),
     Column("≤ UNWRITTEN", 11, right=True, gap=2),
     Column("≤ IN CACHE", 10, right=True, gap=2),
     Column(_BAR, _BAR_CELLS, gap=2, from_width=100),
@@ -64,6 +65,8 @@ class Moment(NamedTuple):
     oldest_s: float | None
     """None if the oldest bytes may be older than fstui's first look at their file."""
     names: int | None
+    cached: int | None = None
+    """Bytes that may still be in the caches of disks; None if no disk has a volatile cache."""
 
 
 def _size(mib: float) -> str:
@@ -73,9 +76,10 @@ def _size(mib: float) -> str:
 
 
 BYTES = Figure("bytes", lambda moment: moment.bytes / _MIB, _size, 1)
+CACHED = Figure("in the disk's cache", lambda moment: moment.cached and moment.cached / _MIB, _size, 1)
 OLDEST = Figure("the oldest", lambda moment: moment.oldest_s, lambda value: f"{value:.0f} s", 10, colour=TIME)
 NAMES = Figure("new names", lambda moment: moment.names or None, count, 10)  # without any, there is no chart
-_FIGURES = ((BYTES, OLDEST, NAMES), (BYTES, OLDEST), (BYTES, OLDEST, NAMES))
+_FIGURES = ((BYTES, OLDEST, NAMES), (BYTES, OLDEST), (BYTES, CACHED, OLDEST, NAMES))
 """The figures to chart in one, two or three columns of charts."""
 
 
@@ -86,27 +90,22 @@ def moment_of(state: AtRisk) -> Moment:
         sum(file.bytes for file in state.files),
         None if oldest and oldest.may_be_older else oldest_s,
         sum(row.count for row in state.names) if state.names_recorded else None,
+        sum(file.cached_bytes for file in state.files) if any(disk.volatile for disk in state.devices) else None,
     )
 
 
 def _most(moments: Sequence[Moment]) -> Moment:
     """Return the maximum of each number, because they may be highest at different times."""
-    bytes_, ages_s, names = zip(*moments, strict=True)
-    return Moment(max(bytes_), maximum(ages_s), maximum(names))
+    bytes_, *others = zip(*moments, strict=True)
+    return Moment(max(bytes_), *map(maximum, others))
 
 
 def last_minutes(
-    recent: RecentSamples[Moment],
-    now: Moment | None,
-    width: int,
-    height: int,
-    *,
-    counts_all: bool = True,
-    stacked: bool = False,
+    recent: RecentSamples[Moment], now: Moment | None, width: int, height: int, *, counts_all: bool = True
 ) -> Sequence[Text]:
-    """Draw the charts, whose last column is the last second. ``stacked``: one below the other at any width."""
-    name, figures = "at risk" if counts_all else "not synced", _FIGURES[:1] if stacked else _FIGURES
-    return charts.last_minutes(name, figures, recent, _most, width=width, height=height, cell_s=_CELL_S, now=now)
+    """Draw the charts, whose last column is the last second."""
+    name = "at risk" if counts_all else "not synced"
+    return charts.last_minutes(name, _FIGURES, recent, _most, width=width, height=height, cell_s=_CELL_S, now=now)
 
 
 def title(view: RiskView, width: int) -> Text:
@@ -148,6 +147,12 @@ def rows(view: RiskView, width: int) -> list[Text]:
         drawn.append(line((f"   {counted(unknown, 'new name')} in directories whose paths are not known", FAINT)))
     notes = [f"{program.program_label}: {words}" for program in state.programs if (words := at_risk.note(program))]
     return drawn + [part for sentence in (*notes, *view.caveats) for part in paragraph(sentence, width, style=FAINT)]
+
+
+def path(view: RiskView, width: int) -> list[Text]:
+    caches = at_risk.caches(view.state) if view.state else ()
+    lines = [part for sentence in caches for part in paragraph(sentence, width, style=FAINT)]
+    return [rule(width, "I/O path"), *io_path.tree(view.target, width), *lines]
 
 
 def _bytes(files: Sequence[FileAtRisk]) -> int:

@@ -162,7 +162,7 @@ def last_minutes(
     """Draw area charts of samples. ``join`` combines the samples of half a cell. ``now``: the last cell."""
     if height < MIN_AREA_LINES:
         return ()
-    layout = chart_layout(width, min(len(figures), len(figures[-1])))
+    layout = chart_layout(width, len(figures[-1]))
     cell_s = cell_s or layout.cell_s
     half_cells = 2 * (layout.cells - (now is not None))
     first_s, last_s = recent.time_range_s(cell_s, half_cells)
@@ -208,7 +208,7 @@ def areas(
     ``cell_s``: seconds per cell. A cell is drawn when it is complete, so at most this long after ``span_s``.
     ``age_s``: how long ago the series began at most, if it ends now.
     """
-    layout = chart_layout(width, min(len(figures), len(figures[-1])))
+    layout = chart_layout(width, len(figures[-1]))
     counted = _counted(figures[layout.columns - 1], series)
     if not counted:
         return ()

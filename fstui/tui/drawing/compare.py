@@ -95,10 +95,7 @@ def _maps(views: Sequence[tuple[str, latency.LatencyView]], width: int, height: 
 
 
 def _steps(steps: Sequence[Section], comparison: Comparison, width: int) -> list[Text]:
-    """Draw a row for each side of each step, with bars that fill the free width, and remarks below.
-
-    ``≈``: no side of two is clearly faster.
-    """
+    """Draw a row for each side of each step, with bars, and remarks below. ``≈``: no side of two is clearly faster."""
     names = [step.title for step in steps]
     unclear = {step.title for step in steps if len(comparison.sides) == 2 and not comparison.lead(step.title)}
     ratios = [cell_len(cell_text(row[3])) + 2 * (step.title in unclear) for step in steps for row in step.rows]

@@ -267,7 +267,8 @@ def _mark_label(mark: Mark, distance: int) -> list[StyledText]:
 
 def _time_axis(window: MapWindow) -> str:
     quarter_s = window.length_s / 4
-    digits = next((digits for digits in (0, 1, 2) if not round(quarter_s * 10**digits, 6) % 1), 2 + (quarter_s < 0.1))
+    most = 2 + (quarter_s < 0.1 and window.columns >= MIN_WIDTH_WITH_MARKS)
+    digits = next((digits for digits in range(most) if not round(quarter_s * 10**digits, 6) % 1), most)
     labels = (f"{window.start_s + quarter_s * part:.{digits}f}" for part in range(1, 5))
     quarters = [(LABEL_WIDTH + window.columns * part // 4, label) for part, label in enumerate(labels, 1)]
     end, label = quarters.pop()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from math import ceil, log2
@@ -178,13 +179,16 @@ def runs(
 
 
 def planned_steps(lesson: Lesson, planned: Sequence[PlannedRun], width: int) -> list[Text]:
-    """Draw the steps of each run with their settings."""
+    """Draw the steps of each run with their settings, first those in which the steps differ."""
     lines = [line(), rule(width, "what each step does", "simulated")] if planned else []
-    name_width = max((cell_len(step.name) for plan in planned for step in plan.plan.steps), default=0)
+    steps = [step for plan in planned for step in plan.plan.steps]
+    name_width = max((cell_len(step.name) for step in steps), default=0)
+    uses = Counter(setting for step in steps for setting in _settings(step.settings.as_dict()))
     for run, plan in zip(lesson.runs, planned, strict=False):
         lines += _run_title(run, run.title or plan.disk.title, width)
         for step in plan.plan.steps:
-            settings = fit_list(", ".join(_settings(step.settings.as_dict())), width - name_width - 9)
+            ordered = sorted(_settings(step.settings.as_dict()), key=lambda setting: uses[setting] == len(steps))
+            settings = fit_list(", ".join(ordered), width - name_width - 9)
             lines.append(line(f"   · {fit(step.name, name_width)}  ", (settings, FAINT)))
     return lines
 

@@ -23,17 +23,7 @@ from fstui.report.text import fold, origin
 from fstui.runs.scenarios import Setting
 from fstui.tui import offers
 from fstui.tui.drawing import charts, io_path
-from fstui.tui.drawing.cells import (
-    MIN_FRAME_WIDTH,
-    Column,
-    StyledText,
-    fit,
-    fit_columns,
-    line,
-    paragraph,
-    rule,
-    title_line,
-)
+from fstui.tui.drawing.cells import Column, StyledText, fit, fit_columns, line, paragraph, rule, title_line
 from fstui.tui.offers import Choices, Offer
 from fstui.tui.styles import AREA, BAD, FAINT, WARNING
 from fstui.tui.widgets.table import TableContent, row_cells
@@ -162,7 +152,7 @@ def notes(
         pictures = io_path.expected_path(offer.plan, target, width) if isinstance(offer.plan, Plan) else []
     help_text = " ".join(offer.form.help.split())
     about = [line(), *paragraph(help_text, prose_width)]
-    if width >= MIN_FRAME_WIDTH - 2 and len(lines) + len(about) + len(pictures) > height:
+    if width >= _WIDE_SCREEN and len(lines) + len(about) + len(pictures) > height:
         about, pictures = pictures, about  # the pictures show more than the text
     drawn = [*lines, *about, *pictures]
     if not (offer.plan or offer.refusal):  # the plan will take the room

@@ -16,7 +16,6 @@ from fstui.model.storage import Target
 from fstui.model.watch import WatchEvent
 from fstui.tui.commands import BACK, HELP, PAGE_DOWN, PAGE_UP, QUIT
 from fstui.tui.drawing import at_risk as drawing
-from fstui.tui.drawing import io_path
 from fstui.tui.drawing.cells import paragraph, rule
 from fstui.tui.iostats import RecentSamples
 from fstui.tui.screens.watch import LiveWatchScreen
@@ -30,7 +29,7 @@ _CACHE = "≤ IN CACHE"
 
 
 class AtRiskScreen(LiveWatchScreen):
-    """Files above, charts below; on a very wide screen, the files and the I/O path to the left of the charts."""
+    """Files above, charts below."""
 
     KEYS = (BACK, HELP, QUIT, PAGE_UP, PAGE_DOWN)
     SCROLLED_PART = "files"
@@ -55,12 +54,11 @@ class AtRiskScreen(LiveWatchScreen):
         yield self.lines("title", lambda width, _: [drawing.title(self.view, width)], classes="line")
         yield self.lines("total", self._draw_total, full_height=lambda: self.max_height("total", self._draw_total))
         files_height = partial(self.max_height, "files", self._draw_files)
-        with Container(id="both"):
-            with Container(id="side"):
-                yield self.lines("files", self._draw_files, full_height=files_height, frame=True)
-                yield self.lines("about", self._draw_about, classes="wide", frame=True)
-                yield self.lines("path", self._draw_path, classes="huge", frame=True)
-            yield self.lines("minutes", self._draw_minutes, classes="rest", frame=True)
+        yield self.lines("files", self._draw_files, full_height=files_height, frame=True)
+        with Container(id="notes"):
+            yield self.lines("about", self._draw_about, classes="wide", frame=True)
+            yield self.lines("path", self._draw_path, classes="huge", frame=True)
+        yield self.lines("minutes", self._draw_minutes, classes="rest", frame=True)
         yield self.footer_lines()
 
     async def start(self) -> WatchInProgress:
@@ -81,11 +79,11 @@ class AtRiskScreen(LiveWatchScreen):
 
     def _draw_minutes(self, width: int, height: int) -> Sequence[Text]:
         now = drawing.moment_of(self.view.state) if self.view.state else None
-        counts_all, stacked = not self.view.unsafe, self.has_class("-huge")
-        return drawing.last_minutes(self._recent, now, width, height, counts_all=counts_all, stacked=stacked)
+        counts_all = not self.view.unsafe
+        return drawing.last_minutes(self._recent, now, width, height, counts_all=counts_all)
 
     def _draw_path(self, width: int, height: int) -> list[Text]:
-        return [rule(width, "I/O path"), *io_path.tree(self.view.target, width)]
+        return drawing.path(self.view, width)
 
     def _draw_about(self, width: int, height: int) -> list[Text]:
         sentences = [f"{sentence}." for sentence in self.HELP_TEXT.split(". ")[:_ABOUT_SENTENCES]]
