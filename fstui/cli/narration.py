@@ -104,7 +104,7 @@ class BarNarration(Narration):
                     description += f" {rate(now.rate_per_s)}/s"
                     description += f" p50 {duration_ns(now.latency_ns.p50)}" if now.latency_ns else ""
                 if now.stall:
-                    description = f"{now.name}: {now.stall.call} in flight for {seconds(now.stall.elapsed_s)}"
+                    description = f"{now.name}: {now.stall.call} has not returned for {seconds(now.stall.elapsed_s)}"
                 self._draw(description, now.elapsed_s, now.length_s)
             case RunFinished():
                 self._progress.stop()

@@ -67,8 +67,8 @@ def note(program: ProgramAtRisk) -> str:
     """Return how much of the data at risk is in the file that the program syncs most, and in its O_DIRECT writes."""
     parts = []
     if program.log is not None and program.log_bytes != program.bytes:
-        amount = size(program.log_bytes) if program.log_bytes else "none"
-        parts.append(f"{amount} of it in {PurePath(program.log).name}, the file that it syncs most often")
+        amount = size(program.log_bytes) if program.log_bytes else "nothing"
+        parts.append(f"{amount} at risk in {PurePath(program.log).name}, the file that it syncs most often")
     if program.direct_files:
         parts.append(f"at most {size(program.direct_bytes)} of O_DIRECT writes")
     return "; ".join(parts)

@@ -97,7 +97,7 @@ def figures(run: Run) -> PowerCutFigures:
 async def test_all_records_present_after_a_cut_is_kept(box: Box) -> None:
     run = await box.check()
     assert run.verdict == "kept"
-    assert run.findings[0].title == "1 cut"
+    assert run.findings[0].title == "survived 1 cut"
     found = figures(run)
     assert (found.acknowledged, found.checked, found.present, found.lost) == (69 + 81, 32 + 49, 32 + 49, 0)
     assert found.rebooted
@@ -315,7 +315,7 @@ async def test_incomplete_last_line_is_ignored(box: Box) -> None:
 
 
 async def test_cuts_of_a_target_add_up_once_each(tmp_path: Path) -> None:
-    for expected in ("1 cut", "2 cuts", "3 cuts"):
+    for expected in ("survived 1 cut", "survived 2 cuts", "survived 3 cuts"):
         box = await a_box(tmp_path / "target")
         box.write_files()
         assert (await box.check_and_save()).findings[0].title == expected
@@ -327,7 +327,7 @@ async def test_changed_identity_restarts_the_count(tmp_path: Path) -> None:
         box = await a_box(tmp_path / "target")
         box.write_files()
         await box.check_and_save()
-    assert (await box.check(changed(box, target__identity="another"))).findings[0].title == "1 cut"
+    assert (await box.check(changed(box, target__identity="another"))).findings[0].title == "survived 1 cut"
 
 
 async def test_loss_restarts_the_count(tmp_path: Path) -> None:
@@ -340,7 +340,7 @@ async def test_loss_restarts_the_count(tmp_path: Path) -> None:
         # the history orders runs by their second, so give them different ones
         saved = next(iter(power_cuts.verified_cuts())).path
         saved.rename(saved.with_name(f"20261120-00000{len(list(power_cuts.verified_cuts()))}-{run.id}.json"))
-    assert run.findings[0].title == "1 cut"
+    assert run.findings[0].title == "survived 1 cut"
 
 
 async def test_reading_back_writes_nothing(box: Box) -> None:
@@ -393,4 +393,4 @@ async def test_interrupted_verification_changes_nothing(box: Box) -> None:
     with pytest.raises(asyncio.CancelledError):
         await checking
     assert list(power_cuts.verified_cuts()) == []
-    assert (await box.check_and_save()).findings[0].title == "1 cut"
+    assert (await box.check_and_save()).findings[0].title == "survived 1 cut"

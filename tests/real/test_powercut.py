@@ -111,7 +111,7 @@ def test_cuts_add_up_until_a_setting_changes(workshop: Path) -> None:
                 writer.until(20)
                 log = writer.cut()
                 titles += [verified(storage, log)["findings"][0]["title"] for _ in range(2)]
-    assert titles == ["1 cut"] * 2 + ["2 cuts"] * 2 + ["1 cut"] * 2
+    assert titles == ["survived 1 cut"] * 2 + ["survived 2 cuts"] * 2 + ["survived 1 cut"] * 2
 
 
 def test_stubbed_syncs_lose_everything_even_the_directory(workshop: Path) -> None:

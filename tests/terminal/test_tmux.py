@@ -188,7 +188,7 @@ def test_lost_terminal_loses_no_result(tmp_path: Path, state: Path, target: Path
 def test_hanging_disk_is_displayed_and_the_app_can_be_left(terminal: Tmux, freezable: Path) -> None:
     begun(terminal, freezable)
     subprocess.run(["fsfreeze", "-f", str(freezable)], check=True)
-    terminal.wait_for("in flight for", "no answer for")
+    terminal.wait_for("has not returned for", "no answer for")
     terminal.press("q")
     terminal.wait_for_prompt()
     assert is_clean(terminal)

@@ -145,7 +145,7 @@ def test_the_log_of_a_program_is_named_below_the_table() -> None:
     state = AtRisk(files=(file("/srv/data/base/1", "postgres (7)", dirty_bytes=4096),), programs=(database,))
     *_, row, note = (text.plain for text in rows(RiskView(screens.DATA, state), 120))
     assert row.split()[-1] == "base/1", "paths are relative to the mount point"
-    assert note == "   postgres (7): 4 KiB of it in 0001, the file that it syncs most often"
+    assert note == "   postgres (7): 4 KiB at risk in 0001, the file that it syncs most often"
 
 
 async def test_a_simulated_disk_has_no_programs_to_examine() -> None:

@@ -176,10 +176,10 @@ async def test_mouse_selects_text_and_ctrl_c_copies_it(name: str, width: int) ->
         await opened(pilot, name)
         part = app.screen.query(SELECTABLE[name]).first()
         x, y = part.region.offset
-        expected = [line[x : part.region.right].strip("│ ") for line in screen_lines(app)[y + 1 : y + 4]]
+        expected = [line[x : part.region.right].strip("│ ") for line in screen_lines(app)[y + 1 : y + 3]]
         await pilot.mouse_down(offset=(x, y + 1))
-        await pilot.hover(offset=(part.region.right - 1, y + 3))
-        await pilot.mouse_up(offset=(part.region.right - 1, y + 3))
+        await pilot.hover(offset=(part.region.right - 1, y + 2))
+        await pilot.mouse_up(offset=(part.region.right - 1, y + 2))
         await pilot.pause()
         await pilot.press("ctrl+c")
         assert [line.strip() for line in app.clipboard.split("\n")] == "\n".join(expected).rstrip().split("\n")

@@ -39,6 +39,14 @@ def test_verdicts_of_a_comparison_have_their_colour() -> None:
     assert coloured and all("! suspicious" in text.plain for text in coloured)
 
 
+def test_runs_without_a_common_step_are_listed_all_the_same() -> None:
+    other = replace(RUNS[1], steps=tuple(replace(step, name=f"other {step.name}") for step in RUNS[1].steps))
+    (_, draw), *_ = blocks(compare.comparison_report([RUNS[0], other]))
+    drawn = [text.plain for text in draw(120)]
+    assert any(RUNS[0].id in text for text in drawn) and any(other.id in text for text in drawn)
+    assert any("VS A" in text for text in drawn), "its column is wide enough although no ratio is known"
+
+
 def test_a_ratio_is_red_if_the_faster_run_is_not_durable() -> None:
     report = compare.comparison_report([replace(RUNS[1], verdict="not-durable"), RUNS[0]])
     (_, draw), *_ = blocks(report)

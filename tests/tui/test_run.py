@@ -201,7 +201,7 @@ async def test_a_huge_screen_shows_the_path_and_the_rate_over_time() -> None:
 async def test_an_operation_that_does_not_return_is_shown() -> None:
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
         await watch(pilot, screens.events(until=5, stall=PendingOperation(call="fdatasync", elapsed_s=12.4)))
-        assert any(line.startswith(" ▲ fdatasync in flight for 12.4 s") for line in screen_lines(pilot.app))
+        assert any(line.startswith(" ▲ fdatasync has not returned for 12.4 s") for line in screen_lines(pilot.app))
 
 
 @pytest.mark.parametrize(("preparing", "expected"), [

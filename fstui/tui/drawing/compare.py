@@ -56,7 +56,9 @@ SIDE_BY_SIDE = (
 def blocks(report: Report, height: int = 0) -> list[Card]:
     """Return cards: the runs, the steps, and latency maps of the step whose rates differ most. They fill ``height``."""
     comparison = Comparison(report.runs)
-    legend, *sections = [section for section in report.text_sections[1:] if not section.only_in_documents]
+    answer = report.sections[0]  # a headline above the cards; empty if the runs have no step in common
+    shown = [section for section in report.text_sections if section is not answer and not section.only_in_documents]
+    legend, *sections = shown
     steps = [section for section in sections if section.header == compare.RANKING_HEADER]
     notes = [note for section in sections if section.title == compare.NOTES_TITLE for note in section.lines]
     other_sections = [section for section in sections if section not in steps and section.title != compare.NOTES_TITLE]
@@ -99,7 +101,7 @@ def _steps(steps: Sequence[Section], comparison: Comparison, width: int) -> list
     names = [step.title for step in steps]
     unclear = {step.title for step in steps if len(comparison.sides) == 2 and not comparison.lead(step.title)}
     ratios = [cell_len(cell_text(row[3])) + 2 * (step.title in unclear) for step in steps for row in step.rows]
-    widths = {"STEP": min(max(map(cell_len, names), default=0), width * 3 // 10), _RATIO: max(ratios, default=0)}
+    widths = {"STEP": min(max(map(cell_len, names), default=0), width * 3 // 10), _RATIO: max([len(_RATIO), *ratios])}
     extra = max(widths[_RATIO] - _RATIO_WIDTH, 0)
     columns = [
         replace(each, width=widths.get(each.title, each.width), from_width=each.from_width and each.from_width + extra)

@@ -134,7 +134,7 @@ def expected_path(plan: Plan, target: Target, width: int) -> list[Text]:
 
 def _reach_bar(data: Reach | None, places: Sequence[DataPlace], cells: int, width: int) -> list[StyledText]:
     if data is None:
-        return [(fit("depends on the program", width).rstrip(), FAINT)]
+        return [(fit("varies within the step", width).rstrip(), FAINT)]
     survives = places[data.reached].survives
     style = BAD if data.stopped else GOOD if survives else WARNING if survives is False else ""
     skipped = "╌" * cells if data.bypasses_cache and data.reached else ""

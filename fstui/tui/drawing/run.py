@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from fstui.model.judgement import TOO_SLOW
-from fstui.model.quantities import clock, count, duration_ns, percent, rate, seconds, size
+from fstui.model.quantities import clock, count, counted, duration_ns, percent, rate, seconds, size
 from fstui.model.settings import Settings
 from fstui.model.steps import Latency, Snapshot, Step
 from fstui.model.storage import Node, Target
@@ -174,11 +174,11 @@ def finding(progress: Progress, width: int) -> list[Text]:
     stall = progress.snapshot.stall if progress.snapshot else None
     if stall is not None and progress.snapshot is not None:
         waiting = [
-            f"{device.device}: {device.in_flight} in flight"
+            f"{device.device}: {counted(device.in_flight, 'request')} in flight"
             for device in figures.lowest_counters(progress.snapshot.counters, progress.target)
             if device.in_flight
         ]
-        stalled = f" ▲ {stall.call} in flight for {seconds(stall.elapsed_s)}"
+        stalled = f" ▲ {stall.call} has not returned for {seconds(stall.elapsed_s)}"
         return [line((fit(" · ".join([stalled, *waiting]), width).rstrip(), BAD))]
     if progress.preparing and progress.preparing.silent_s:
         stalled = f" ▲ preparing the file: no answer for {seconds(progress.preparing.silent_s)}"

@@ -59,7 +59,11 @@ class PowerCutScreen(BaseScreen):
             "Declare that only the storage lost its power.",
         ),
         Command(
-            "powercut.unmountable", "m", "toggle_unmountable", "not mountable", "Declare that it could not be mounted."
+            "powercut.unmountable",
+            "m",
+            "toggle_unmountable",
+            "not mountable",
+            "Declare that the filesystem was not mountable.",
         ),
         HELP,
         BACK,

@@ -46,14 +46,13 @@ class RecordingScreen(BaseScreen):
         "chart shows a figure over time: how long the longest sync and a write took, how much was written and was not "
         "yet written back, and the share of the time in which processes waited for CPU, I/O and memory. ▲ marks the "
         "moment. Its figures are on the right, for the device of the incident, or else the slowest one. Columns of "
-        "incidents are yellow. The tables show the programs that waited during the ten seconds around the moment, "
-        "the processes that wrote and read most, and the devices during that second. Each title names the time of its "
-        "figures. The times of writes differ: the chart and the line at the top show the median of the means of their "
-        "seconds, WRITE is the mean of one second. 'traced for 3 s': the busiest programs were traced only for that "
-        "long. CPU WAIT ≤ is the part of WAITED that may have been a wait for a CPU; it is not known for the kernel's "
-        "threads and short processes. "
-        "A process writes into memory first, so its rate may differ from that of the device. On the command line: "
-        "fstui what-happened."
+        "incidents are yellow. The tables show the programs that waited during the ten seconds around the moment, the "
+        "processes that wrote and read most, and the devices during that second. Each title names the time of its "
+        "figures. A write time in the chart and in the line at the top is the median of the means of its seconds. "
+        "WRITE is the mean of one second. 'traced for 3 s': the busiest programs were traced only for that long. CPU "
+        "WAIT ≤ is the part of WAITED that may have been a wait for a CPU; it is not known for the kernel's threads "
+        "and short processes. A process writes into memory first, so its rate may differ from that of the device. On "
+        "the command line: fstui what-happened."
     )
 
     def __init__(self) -> None:

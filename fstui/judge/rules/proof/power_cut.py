@@ -126,7 +126,7 @@ def _kept(step: Step, figures: PowerCutFigures, *, in_guest: bool) -> Conclusion
         )
     again = _AGAIN_SIMULATED if figures.simulated else _AGAIN
     return Conclusion(
-        title=cut_count,
+        title=f"survived {cut_count}",
         sentence=sentence,
         verdict="kept",
         confidence=_confidence(cuts, in_guest),

@@ -30,8 +30,8 @@ def finding(host: Host = METAL, **figures: Any) -> Finding:
 
 def test_cut_without_loss_is_kept() -> None:
     assert judge(evidence()).verdict == "kept"
-    assert finding().title == "1 cut"
-    assert finding(cuts_before=11).title == "12 cuts"
+    assert finding().title == "survived 1 cut"
+    assert finding(cuts_before=11).title == "survived 12 cuts"
 
 
 @pytest.mark.parametrize("kind", ["missing", "stale", "torn", "misplaced", "unreadable"])
