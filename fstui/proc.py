@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 MOUNTINFO = "/proc/self/mountinfo"
 _OCTAL_ESCAPE = re.compile(rb"\\([0-3][0-7]{2})")
+ON_FROZEN = " (frozen filesystem)"
+"""This stands after the name of a system call that waits for the end of a freeze."""
 _IO_BYTES = rb"(?m)^read_bytes: (\d+)\nwrite_bytes: (\d+)"
 _DELETED = " (deleted)"
 _CGROUP_V1_LIMITS = ("read_bps", "write_bps", "read_iops", "write_iops")

@@ -119,6 +119,8 @@ class Step(Base, frozen=True, kw_only=True):
     """The longest such wait within one operation, or between two readings of the wait time (125 ms apart)."""
     stolen_ns: Count | None = None
     """How long the hypervisor took a CPU away (steal time). With several CPUs: the longest of these times."""
+    frozen_ns: Count | None = None
+    """How long writes waited for the end of a freeze (fsfreeze, a snapshot); None if fstui saw no freeze."""
     rate_per_s: Amount = 0.0
     latency_ns: Latency | None = None
     write_ns: Latency | None = None

@@ -52,6 +52,7 @@ class ProbeTimes(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
     cpu_wait_ns: Count | None = None
     longest_cpu_wait_ns: Count | None = None
     stolen_ns: Count | None = None
+    frozen_ns: Count | None = None
     counter_intervals: tuple[CounterInterval, ...] = ()
     traced_part: TracedPart | None = None
 
@@ -302,6 +303,7 @@ class StepRecorder:
             cpu_wait_ns=self.times.cpu_wait_ns,
             longest_cpu_wait_ns=self.times.longest_cpu_wait_ns,
             stolen_ns=self.times.stolen_ns,
+            frozen_ns=self.times.frozen_ns,
             rate_per_s=self.ops / (elapsed_ns / 1e9) if elapsed_ns else 0.0,
             latency_ns=self.operations.latency() or self._figures.latency(self.reported_figures.histogram),
             write_ns=self.writes.latency(),

@@ -300,6 +300,17 @@ def test_flushes_of_other_processes_are_named() -> None:
     assert "other processes flushed the same device at that time" in found.title
 
 
+def test_freeze_is_the_only_reason_if_it_explains_the_stall() -> None:
+    others = {"trace": (traced(us=40, others=400),)}
+    found = answered(SSD, slowest(3000, frozen_ns=2_700_000_000, **others))
+    assert found.title.endswith(": the filesystem was frozen") and "flushed the same device" not in found.sentence
+    assert "frozen" not in answered(SSD, slowest(3000, frozen_ns=700_000_000, **others)).sentence
+    stuck = PendingOperation(call="pwrite64 (frozen filesystem)", elapsed_s=12.4)
+    assert answered(None, step(status="stopped", changes={"unanswered": stuck})).title == (
+        "12.4 s for pwrite64 (frozen filesystem) that never returned: the filesystem was frozen"
+    )
+
+
 @pytest.mark.parametrize(("ms", "words"), [(380, "sda itself took 380 ms"), (20, "the delay was in a layer above")])
 def test_trace_shows_whether_the_device_stalled(ms: int, words: str) -> None:
     times = DeviceTimes(p50=1_000_000, p99=None, max=ms * 1_000_000)

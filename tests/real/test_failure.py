@@ -110,18 +110,37 @@ def test_hanging_operation_is_displayed_and_the_run_can_be_quit(workshop: Path) 
                 stalled = next(snapshot for snapshot in snapshots if snapshot["stall"])
                 process.send_signal(signal.SIGINT)
                 exit_code, run, story = headless.finish(process)
-            assert (stalled["stall"]["call"], exit_code, run.status) == ("pwrite64", 130, "stopped")
+            call = "pwrite64 (frozen filesystem)"
+            assert (stalled["stall"]["call"], exit_code, run.status) == (call, 130, "stopped")
         (step,) = run.steps
         assert step.status == "stopped" and step.ops == step.syncs > 0
         assert step.unanswered and step.latency_ns and step.stalls.count == 1
         assert step.unanswered.elapsed_s > 1 and step.latency_ns.max >= 0.99e9 * step.unanswered.elapsed_s
         assert run.verdict == "cannot-tell" and "All I/O of " in run.sentence
         assert f"at worst {duration_ns(step.latency_ns.max)}" in run.sentence
+        assert run.speed.title.endswith("that never returned: the filesystem was frozen")
         (left,) = run.left_behind
         assert "did not answer" in left and left in story and saved.load(run.id) == run
         # the disk works again, so hanging calls return and files can be removed
         assert headless.call("clean").returncode == 0
         assert list(storage.directory.glob(".fstui-*")) == [] and ledger.entries() == []
+
+
+def test_freeze_is_named_as_the_cause_of_a_stall(workshop: Path) -> None:
+    with (
+        disks.on_loop(workshop) as storage,
+        headless.started_run("latency-watch", storage.directory, "--set", "seconds=5") as process,
+    ):
+        assert process.stdout
+        snapshots = (seen for line in process.stdout if (seen := json.loads(line).get("snapshot")))
+        assert next(snapshot for snapshot in snapshots if snapshot["ops"])
+        with disks.frozen(storage.directory):
+            assert next(seen for seen in snapshots if seen["stall"] and seen["stall"]["elapsed_s"] >= 1)
+        _, run, _ = headless.finish(process)
+    (step,) = run.steps
+    assert step.latency_ns and step.frozen_ns and step.frozen_ns > step.latency_ns.max / 2
+    assert run.speed.answer == "stalls" and run.speed.title.endswith("the filesystem was frozen")
+    assert "other processes" not in run.speed.sentence.lower()
 
 
 def test_silent_mount_is_a_row_with_a_note(workshop: Path) -> None:

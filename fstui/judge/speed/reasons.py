@@ -5,9 +5,10 @@ from typing import NamedTuple
 
 from fstui.judge import words
 from fstui.judge.facts import Case
-from fstui.model.quantities import percent
+from fstui.model.quantities import duration_ns, percent
 from fstui.model.steps import Step
 from fstui.model.storage import Reading
+from fstui.proc import ON_FROZEN
 from fstui.storage.layers import kind
 
 LIMIT_FACTOR = 4
@@ -29,8 +30,23 @@ class Reason(NamedTuple):
 
 
 def find_reasons(case: Case, step: Step) -> tuple[Reason, ...]:
-    """Return all known reasons. Limits come first, because they were set on purpose."""
+    """Return all known reasons. Limits come first, because they were set on purpose. A freeze is the only reason."""
+    if frozen := _frozen(step):
+        return (frozen,)
     return (*_limits(case, step), *_faults(case), *_busy_devices(case), *_other_writers(case, step), *_remote(case))
+
+
+def _frozen(step: Step) -> Reason | None:
+    """Return the reason if a write waited for a frozen filesystem for at least half of the longest operation."""
+    if step.unanswered and step.unanswered.call.endswith(ON_FROZEN):
+        frozen_ns = longest_ns = round(step.unanswered.elapsed_s * 1e9)
+    else:
+        frozen_ns, longest_ns = step.frozen_ns or 0, step.latency_ns.max if step.latency_ns else 0
+    if not frozen_ns or frozen_ns < longest_ns / 2:
+        return None
+    evidence = f"frozen: {step.name}: for about {duration_ns(frozen_ns)} (/proc/PID/wchan)"
+    advice = "Find out what froze it: a backup, a snapshot, the hypervisor's guest agent, or fsfreeze."
+    return Reason("the filesystem was frozen", evidence, advice)
 
 
 def limits_reached(case: Case, step: Step) -> tuple[Reading, ...]:

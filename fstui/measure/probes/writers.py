@@ -33,6 +33,7 @@ from fstui.measure.wire.stdio import (
     send_failure,
     write_frame,
 )
+from fstui.proc import ON_FROZEN
 
 POLL_INTERVAL_NS = 125_000_000
 """Time between two checks of the stop flag and of the waits for a CPU. A divisor of SEND_INTERVAL_NS."""
@@ -47,11 +48,11 @@ SLOW_STEP_EXTRA_NS = 5_000_000_000
 """A step with fewer than SLOW_STEP_OPS operations may run this much longer than planned."""
 BLOCKED_NS = 500_000_000
 """If the last check of a writer was longer ago, the system call that blocks the writer is reported."""
-STARTED, ENDED, DELAYED, LAST_CHECK, CPU_WAIT, LONGEST_CPU_WAIT, STOLEN, STOPPED = range(8)
+STARTED, ENDED, DELAYED, LAST_CHECK, CPU_WAIT, LONGEST_CPU_WAIT, STOLEN, STOPPED, FROZEN = range(9)
 """Offsets into a writer's shared slots, all in ns: start, end, delay by a full pipe, time of the last check, all waits
-for a CPU, the longest wait, the CPU time that the hypervisor stole, and the time for which a signal stopped the writer
-(SIGSTOP; measured by the coordinator)."""
-SLOTS_PER_WRITER = 1 + STOPPED
+for a CPU, the longest wait, the CPU time that the hypervisor stole, and two times that the coordinator measures: how
+long a signal stopped the writer (SIGSTOP), and how long a write waited for a frozen filesystem."""
+SLOTS_PER_WRITER = 1 + FROZEN
 UNKNOWN = -1
 _TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 _STEAL_FIELD = 8
@@ -114,7 +115,7 @@ class Shared:
         self.slots[0] = 1
 
     def state_of(self, writer: int) -> memoryview:
-        """Return the slots of a writer, STARTED to STOPPED."""
+        """Return the slots of a writer, STARTED to FROZEN."""
         first = 1 + SLOTS_PER_WRITER * writer
         return self.slots[first : first + SLOTS_PER_WRITER]
 
@@ -304,6 +305,7 @@ def send_done(states: list[memoryview]) -> None:
         for index in (CPU_WAIT, LONGEST_CPU_WAIT):
             state[index] = max(0, state[index]) + state[STOPPED]
     indices = {"cpu_wait_ns": CPU_WAIT, "longest_cpu_wait_ns": LONGEST_CPU_WAIT, "stolen_ns": STOLEN}
+    indices |= {"frozen_ns": FROZEN} if any(map(itemgetter(FROZEN), states)) else {}
     longest_ns = {name: max(state[index] for state in states) for name, index in indices.items()}
     send(
         "done",
@@ -316,7 +318,7 @@ def send_done(states: list[memoryview]) -> None:
 
 def watch(pids: list[int], lifeline_fd: int, shared: Shared, commands: CommandLines) -> None:
     """Wait until all writers have ended. Pass ``stop`` on to them, report the system call of a blocked writer, and
-    measure how long a signal stopped a writer."""
+    measure how long a signal stopped a writer, or a frozen filesystem blocked it."""
     own_stops: list[int] = []
     """Not empty if this process was stopped since the last check, probably together with the writers."""
     signal.signal(signal.SIGCONT, lambda number, _: own_stops.append(number))
@@ -332,8 +334,11 @@ def watch(pids: list[int], lifeline_fd: int, shared: Shared, commands: CommandLi
             silent_ns = checked_ns - last_check_ns if last_check_ns else 0
             if own_stops or (silent_ns > POLL_INTERVAL_NS and sync_path.is_stopped(pid)):
                 state[STOPPED] += checked_ns - previous_check_ns
-            elif silent_ns > BLOCKED_NS and not have_ended and (call := sync_path.blocking_call(pid)):
-                send("inflight", since_ns=last_check_ns, call=call, writer=number)
+            elif silent_ns > POLL_INTERVAL_NS and not have_ended and (call := sync_path.blocking_call(pid)):
+                if call.endswith(ON_FROZEN):
+                    state[FROZEN] += checked_ns - previous_check_ns
+                if silent_ns > BLOCKED_NS:
+                    send("inflight", since_ns=last_check_ns, call=call, writer=number)
         own_stops.clear()
 
 
