@@ -116,10 +116,12 @@ class Stopped(WriteLoop):
     def _batch(self, until_ns: int, remaining_ops: int) -> int:
         writer = os.getpid()
         if not os.fork():
-            while self.state[STOPPED] <= BLOCKED_NS:
-                os.sched_yield()
-            os.kill(writer, signal.SIGCONT)
-            os._exit(0)
+            try:
+                while self.state[STOPPED] <= BLOCKED_NS:
+                    os.kill(self.coordinator, 0)  # fails if the test was killed
+            finally:
+                os.kill(writer, signal.SIGCONT)
+                os._exit(0)
         os.kill(writer, signal.SIGSTOP)
         self.ops = self.max_ops = 1
         return clock()
@@ -129,9 +131,8 @@ class Continued(Stopped):
     """A writer whose coordinator was stopped and continues during the only operation."""
 
     def _batch(self, until_ns: int, remaining_ops: int) -> int:
-        os.kill(self.coordinator, signal.SIGCONT)
         while not self.state[STOPPED]:
-            os.sched_yield()
+            os.kill(self.coordinator, signal.SIGCONT)  # again and again, because it may not yet have a handler
         self.ops = self.max_ops = 1
         return clock()
 
