@@ -56,7 +56,8 @@ def cut_option(help_: str) -> Callable[[_Command], _Command]:
     "--host",
     "--box",
     metavar="HOST",
-    help="The tested host, as ssh knows it. Required for a new campaign. --box is the old name of this option.",
+    help="The host under test, by the name that ssh uses. Required for a new campaign. --box is the old name of this "
+    "option.",
 )
 @click.option(
     "--dir",
@@ -94,7 +95,7 @@ def cut_option(help_: str) -> Callable[[_Command], _Command]:
 )
 @_duration("--stay-off", "off_s", 5.0, "How long HOST stays without power. Default: 5s.")
 @_duration("--back", "back_s", 600.0, "Time limit for HOST to boot, and then to mount DIR. Default: 10m.")
-@_duration("--command-timeout", "command_s", 60.0, "Time limit for each COMMAND of yours. Default: 60s.")
+@_duration("--command-timeout", "command_s", 60.0, "Time limit for each of your commands. Default: 60s.")
 @click.option(
     "--mount",
     metavar="COMMAND",

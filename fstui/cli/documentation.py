@@ -1,6 +1,7 @@
 """``fstui explain``, ``schema`` and ``manual``: the documentation that is part of the program."""
 
 import inspect
+import textwrap
 from collections.abc import Iterator
 
 import click
@@ -88,7 +89,10 @@ _SCHEMAS = (
 
 _SCHEMA_HELP = f"""Print the JSON Schema of one kind of JSON output.
 
-NAME is the kind of output. Without NAME, fstui prints the schema of a run. The kinds are: {", ".join(_SCHEMAS)}.
+NAME is the kind of output. Without NAME, fstui prints the schema of a run. The kinds are:
+
+\b
+{textwrap.fill(", ".join(_SCHEMAS), 76, break_on_hyphens=False)}
 
 \b
 Examples:

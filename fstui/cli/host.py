@@ -66,7 +66,9 @@ async def _list(session: Session, format_: str, output: Path | None) -> None:
 @click.command("clean")
 @click.option("--pending", is_flag=True, help="Also remove the records of power cuts that were not verified.")
 def clean(pending: bool) -> int:
-    """Remove files, mounts and servers that earlier runs left behind, for example after a crash of the host.
+    """Remove what earlier runs left behind, for example after a crash of the host.
+
+    This can be files, mounts, database servers and trace instances of the kernel.
 
     fstui does not remove files that a running fstui process uses. Without --pending, it also keeps the records of a
     power-cut test until 'fstui powercut verify'.

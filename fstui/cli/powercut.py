@@ -52,11 +52,11 @@ def powercut() -> None:
            fstui powercut witness acks.log
     2. While the witness shows acknowledgements, pull HOST's power plug.
        A reset or a reboot is not enough: the drive keeps its power, and
-       the best verdict is 'plausible'.
+       the best possible verdict is then 'plausible'.
     3. When HOST is up again, on the witness:
          ssh HOST fstui powercut verify DIR < acks.log
 
-    If commands can switch the power, 'fstui powercut campaign' repeats this test many times.
+    If you can switch the power of HOST with commands, 'fstui powercut campaign' repeats this test many times.
     """
 
 
@@ -73,7 +73,7 @@ def write(directory: str, settings: Sequence[str], root_of: str | None, trust_di
     """Write records until the power is cut.
 
     fstui writes records into DIR. When the sync of a record has returned, it acknowledges the record on stdout. The
-    records stay in a new directory inside DIR until the cut is verified.
+    records stay in a new directory inside DIR. After 'fstui powercut verify', 'fstui clean' removes them.
 
     \b
     Example:
@@ -120,8 +120,8 @@ async def _run_writer(cut: PreparedCut, interruption: Interruption) -> int:
     say("writing; now pull the power plug of this host. Press Ctrl-C to cancel.")
     end = await writing.wait_for_end()
     outcome = "the writer failed" if end.has_failed else "ended without a power cut"
-    say(f"fstui: {outcome}: {end.reason}. The records stay in {cut.header.directory}")
-    say("until they are verified. 'fstui clean --pending' removes them.")
+    say(f"fstui: {outcome}: {end.reason}. The records stay in {cut.header.directory}.")
+    say("After 'fstui powercut verify', 'fstui clean' removes them. 'fstui clean --pending' removes them at once.")
     if (code := interruption.exit_code) is not None:
         return code
     return BROKEN_PIPE if end.reason == READER_GONE else FAILED if end.has_failed else 0
@@ -149,7 +149,7 @@ def _print_plan(cut: PreparedCut) -> None:
     for combination in cut.plan.combinations:
         say(f"  {combination}, {cut.plan.settings.writers} writer(s)")
     max_size = short_size(cut.plan.peak_bytes)
-    say(f"  into {cut.header.directory}, at most {max_size}; the records stay there until they are verified")
+    say(f"  into {cut.header.directory}, at most {max_size}; after the cut is verified, 'fstui clean' removes the records")
 
 
 @powercut.command("witness")
@@ -183,7 +183,7 @@ def witness(file: Path) -> int:
 @click.option("--unmountable", "unmountable_old", is_flag=True, hidden=True)
 @cut_option(
     "What ended HOST: a power cut, the forced stop of its virtual machine (host-stop), or a reset. In the last two "
-    "cases, the best verdict is 'plausible'."
+    "cases, the best possible verdict is 'plausible'."
 )
 @format_option(*formats.names())
 @output_option()
@@ -192,7 +192,7 @@ def verify(directory: str, format_: str, output: Path | None, fail_on: Verdict |
     """Read the records back and judge the cut.
 
     fstui compares the records in DIR with the witness's log on stdin. It writes nothing to DIR. It judges the cut, and
-    saves the result with the other runs. A cut counts only once, even if you verify it again.
+    saves the result with the other runs. If you verify a cut twice, it counts as one cut.
 
     Example: fstui powercut verify /srv/data < acks.log
     """

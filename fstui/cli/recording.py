@@ -57,9 +57,9 @@ def what_happened(when: tuple[str, ...], format_: str, output: Path | None) -> N
 
     fstui reads the recording that 'fstui record' made.
 
-    TIME is 03:12, 'yesterday 03:12' or 2026-11-25T03:12:00Z. fstui shows the five minutes before TIME and the five
-    minutes after it. A time without a zone is local. Without an argument, fstui lists the worst minutes of the whole
-    recording.
+    TIME is, for example, 03:12, yesterday 03:12 or 2026-11-25T03:12:00Z. fstui shows the five minutes before TIME and
+    the five minutes after it. A time without a zone is local. Without an argument, fstui lists the worst minutes of the
+    whole recording.
 
     \b
     Examples:

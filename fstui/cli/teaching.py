@@ -27,7 +27,7 @@ from fstui.runs import simulation
 )
 @report_options()
 def lessons(name: str | None, *, teacher: bool, disks: bool, truth: bool, format_: str, output: Path | None) -> int:
-    """Start a lesson on simulated disks, or show the list of lessons. If stdout is no terminal, print the list.
+    """Start a lesson on simulated disks, or show the list of lessons. If stdout is not a terminal, print it.
 
     LESSON is a number or a name from the list. DISK is the name of a simulated disk; use it with --disks.
 
@@ -118,7 +118,7 @@ def make(directory: str) -> None:
 @lab.command("list")
 @report_options()
 def list_(format_: str, output: Path | None) -> None:
-    """List the filesystems of the lab, and the open envelopes.
+    """List the filesystems of the lab, and the envelopes that were opened.
 
     Example: fstui lab list
     """
@@ -131,7 +131,7 @@ def list_(format_: str, output: Path | None) -> None:
 def run(name: str, words: tuple[str, ...]) -> None:
     """Run COMMAND in the environment of the filesystem NAME.
 
-    The environment may contain variables, and limits for the process.
+    If the lab has set environment variables or resource limits for this filesystem, they apply to COMMAND.
 
     Example: fstui lab run oak fstui run fsync-rate /srv/class/oak
     """

@@ -53,13 +53,13 @@ def watch(
 ) -> int:
     """Show which programs wait for which files to reach the disk, and which layer takes the time.
 
-    fstui reads the kernel's trace as root, and only /proc without root. It writes nothing to the filesystems that it
-    watches, with one exception: as root, it writes the name of its trace instance to a small file in
-    ~/.local/state/fstui.
+    As root, fstui reads the kernel's trace. Without root, it reads only /proc. It does not write to the filesystems
+    that it watches, except for one small file in ~/.local/state/fstui, which it writes only as root. This file contains
+    the name of fstui's trace instance in the kernel.
 
     The watch ends with one of these conclusions: a program waits for the disk; the filesystem, or a layer above the
     disk, is slow; the CPU is busy; the program syncs too often; no program waits; the cause is not known. The tables
-    also show whether another program syncs often.
+    also list other programs that sync often.
 
     With --at-risk, fstui shows for each program and file how many written bytes are not durable, since when, and how
     often the program syncs. It does not open the programs' files, and syncs nothing.

@@ -262,11 +262,9 @@ def page() -> str:
     return f"""# What fstui says about common setups
 
 Each row is a simulated host with typical latencies, judged as if `odirect-truth` had run on it. These are not
-measurements, so the verdict on your host may differ. In a guest and behind a network, *consistent* and *plausible* with
+measurements, so the verdict on your host may differ. In a guest and behind a network, "consistent" and "plausible" with
 low confidence are normal, because fstui cannot see the device that stores the data. The last column states why fstui
 gives this verdict, or names the source.
-
-The page is generated from `tests/judge/setups.toml`, and a test keeps it up to date.
 {tables}
 """
 
@@ -295,12 +293,12 @@ def platforms_page() -> str:
 The table shows what hypervisors and storage services do by default with a flush of a guest or client. It also shows how
 fstui recognises them, and where to look up the setting of your host. The platform affects the verdict:
 
-- The platform's provider documents that an acknowledged sync is durable: *plausible* with low confidence.
-- The platform's documentation says that it ignores flushes: *cannot-tell*, unless fstui observed that a flush writes
-  data.
-- A flush only moves data from the host's memory to the drive's cache, and leaves it there: *cannot-tell* in any case.
-
-The page is generated from `fstui/storage/layers/devices/platforms.toml`, and a test keeps it up to date.
+- The platform's provider documents that an acknowledged sync is durable: "plausible" with low confidence.
+- The platform's documentation says that the platform ignores flushes: "cannot-tell", unless fstui measured that a flush
+  takes longer if more data is unsynced.
+- A flush only moves data from the host's memory to the drive's cache, and leaves it there: "cannot-tell" in any case.
+- No document says what the platform does with a flush: usually "consistent" with low confidence, if the expected
+  flushes arrive.
 
 | platform | recognised by | what it does by default | where to look | source |
 |---|---|---|---|---|

@@ -28,7 +28,8 @@ overwritten on Linux 6.18, fsync writes the new data, but fdatasync and O_DSYNC 
 ## Details
 - If a step syncs only after every n-th write, rewrites of one block may reach the device as one write. So fstui
   expects only one block per sync.
-- While `queue/iostats` is 0, the kernel counts no bytes. If this lasts only a moment, fstui may not notice it.
+- While `queue/iostats` is 0, the kernel counts no bytes. If it was 0 only briefly, fstui may not notice, and then
+  reports missing bytes by mistake.
 """
 
 from collections.abc import Iterator, Sequence

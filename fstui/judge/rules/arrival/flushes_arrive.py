@@ -18,7 +18,7 @@ No layer above the driver dropped flushes in these steps. A drive, a bridge or a
 cut.
 
 Only root can read the kernel's trace, which shows which process sent each flush. Without the trace, the verdict is
-cannot-tell in two cases:
+"cannot-tell" in two cases:
 
 - In a step, over 5 % more flushes or bytes arrived than expected.
 - While fstui was idle, the device's flush rate was over 5 % of fstui's sync rate in the steps.

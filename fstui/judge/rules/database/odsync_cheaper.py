@@ -2,8 +2,8 @@
 * a note: in all other cases
 
 ## What it means
-Writes to a file opened with O_DSYNC were at least three times as fast as the same writes followed by fdatasync.
-Both methods must return only when the data is on stable storage, so O_DSYNC may return too early.
+Writes to a file opened with O_DSYNC were at least three times as fast as the same writes followed by fdatasync. Neither
+method may return before the data is on stable storage. If one of them is so much faster, it may return too early.
 
 ## How it was measured
 In two steps, one writer rewrites blocks through the page cache: in one step with O_DSYNC, in the other with fdatasync

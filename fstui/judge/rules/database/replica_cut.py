@@ -9,8 +9,8 @@ not let such a primary rejoin without repair.
 ## How it was measured
 `replica-cut` starts both servers, each on a loop device of its own. The clients record which commits were acknowledged,
 and fstui looks for each of them in the tables of both servers. To simulate a power cut, fstui kills the server
-(SIGKILL), and immediately shuts down the filesystem on that server's loop device. Data that was not yet written is
-lost, as in a power cut of a disk without a cache.
+(SIGKILL), and immediately stops all writes of the filesystem on that server's loop device (a forced shutdown). Data
+that was not yet written is lost, as in a power cut of a disk without a cache.
 
 ## What it proves, and what it does not
 - The settings are durable if `sync_binlog = 1` and `innodb_flush_log_at_trx_commit = 1`. The primary must then keep

@@ -37,8 +37,7 @@ def consumer_nand_too_fast(case: Case) -> Iterator[Conclusion]:
 
     - One writer completed more than 10 000 writes with fdatasync per second. This sign counts even if the drive
       reports that its cache is off.
-    - The drive's cache is on, a write took less than 200 µs, and a flush added less than half of the time that the
-      write took.
+    - The drive's cache is on, a write took less than 200 µs, and a flush took less than half as long as the write.
 
     The rule applies only to consumer drives: fstui knows the model, or you declared `--medium ssd`. The rule does
     not apply to a disk that only reports "not rotating".

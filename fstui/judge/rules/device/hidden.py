@@ -39,7 +39,7 @@ def remote_filesystem(case: Case) -> Iterator[Conclusion]:
     ## Details
     - If the client sent no COMMIT, that alone proves nothing: the client may have sent small writes as stable writes.
     - If a FUSE program does not implement fsync, the kernel still reports success.
-    - The verdict is plausible only if fstui measured syncs, and their rate was at most 100 000 per second.
+    - The verdict is "plausible" only if fstui measured syncs, and their rate was at most 100 000 per second.
     """
     filesystem = _remote_filesystem(case.stack)
     if filesystem is None or case.configuration.breaks_sync:
@@ -176,7 +176,7 @@ def usb_bridge(case: Case) -> Iterator[Conclusion]:
     comes from its USB descriptors.
 
     ## What it proves, and what it does not
-    The report proves nothing: some bridges report correctly, others do not.
+    The bridge's report proves nothing: some bridges report correctly, others do not.
 
     ## What to do next
     Query the drive itself: `hdparm -W DEVICE`, or `smartctl -d sat -g wcache DEVICE` through the bridge. Or connect the

@@ -22,7 +22,7 @@ def virtio_no_flush(case: Case) -> Iterator[Conclusion]:
     * suspicious, low confidence: another hypervisor offers no flush, the guest is not in a known cloud, and a write
       takes less than 60 µs
     * plausible, low confidence: the host offers a flush, but reports no cache
-    * cannot-tell, low confidence: the host offers no flush, in all other cases
+    * cannot-tell, low confidence: in all other cases in which the host offers no flush
 
     ## What it means
     According to the host, the virtio disk has no write cache, so the kernel sends the disk no flush. Either the host
@@ -33,8 +33,8 @@ def virtio_no_flush(case: Case) -> Iterator[Conclusion]:
     (`device/features`):
 
     - F_FLUSH (bit 9) is missing: the host offers no flush.
-    - F_FLUSH and CONFIG_WCE (bit 11) are present: the host offers a flush, and a cache that is off, but that the guest
-      could switch on.
+    - F_FLUSH and CONFIG_WCE (bit 11) are present: the host offers a flush. The disk's write cache is off, but the guest
+      can switch it on.
 
     ## What it proves, and what it does not
     A write that takes less than 60 µs is in the host's memory or in a protected drive. Only the owner of the host knows
@@ -111,7 +111,7 @@ def network_too_fast(case: Case) -> Iterator[Conclusion]:
     """*suspicious, medium confidence*
 
     ## What it means
-    This cloud network volume completed at least 10 000 syncs per second for one writer. That is one sync in at most
+    This cloud network volume completed at least 10 000 syncs per second with one writer. That is one sync in at most
     0.1 ms. A round trip over the network and several copies take longer. A cache nearer to the guest probably
     acknowledges the syncs.
 

@@ -26,7 +26,7 @@ def disturbed(case: Case) -> Iterator[Conclusion]:
       of the step.
 
     ## What it proves, and what it does not
-    Neither case says anything about the disk. If the storage changed in some steps, the other steps can still
+    Both cases say nothing about the disk. If the storage changed in some steps, the other steps can still
     show a fault, but they are not enough to call the storage durable. If fstui was delayed, the counted flushes and
     bytes are still valid.
 
@@ -72,7 +72,7 @@ def other_writers(case: Case) -> Iterator[Conclusion]:
     ## How it was measured
     One of these is true:
 
-    - The devices were written to while fstui was idle, for 1 s before the run or between the steps.
+    - Other processes wrote to the devices while fstui was idle: in the second before the run, or between the steps.
     - In a step, over 5 % more flushes or bytes arrived than expected.
 
     fstui finds the writers with `/proc/PID/io`, if it may read that file.
@@ -83,10 +83,10 @@ def other_writers(case: Case) -> Iterator[Conclusion]:
     only in two cases:
 
     - The kernel's trace shows which process sent each flush.
-    - At most 5 % more flushes and bytes arrived than expected. While fstui was idle, the flushes per second were at
-      most 5 % of fstui's syncs per second in the steps.
+    - Both are true: at most 5 % more flushes and bytes arrived than expected, and while fstui was idle, the devices'
+      flush rate was at most 5 % of fstui's sync rate in the steps.
 
-    In all other cases, the rule `flushes-arrive` can give the verdict cannot-tell.
+    In all other cases, the rule `flushes-arrive` can give the verdict "cannot-tell".
 
     ## What to do next
     Stop the other processes, or measure on a separate disk.

@@ -26,7 +26,7 @@ _SAVE_DATA = "Copy the data off first. Then look at 'dmesg' and 'smartctl -a DEV
 @rule(order=20)
 def sync_error(case: Case) -> Iterator[Conclusion]:
     """* not-durable, high confidence: a sync failed with an I/O error
-    * cannot-tell, high confidence: a sync was refused, or the filesystem shut down
+    * cannot-tell, high confidence: a sync failed with another error, or the filesystem shut down
     * a note: in all other cases
 
     ## What it means
@@ -37,14 +37,14 @@ def sync_error(case: Case) -> Iterator[Conclusion]:
     fstui saw which call failed, and with which error:
 
     - not-durable: fsync, fdatasync, msync or a write with O_DSYNC failed with EIO
-    - cannot-tell: a sync was refused, with an error other than EIO, ENOSPC and EDQUOT
-    - cannot-tell: after a successful sync, a write, open or chdir failed with EIO, EUCLEAN, EROFS,
-      ESHUTDOWN or ENOTCONN
+    - cannot-tell: a sync failed with an error other than EIO, ENOSPC and EDQUOT
+    - cannot-tell: a write, open or chdir failed with EIO, EUCLEAN, EROFS, ESHUTDOWN or ENOTCONN, and an earlier sync
+      had succeeded
     - a note: the disk was full (ENOSPC), a quota was reached (EDQUOT), or a write failed with another error
 
     ## What it proves, and what it does not
     Assume that everything that was not synced before the failure is lost. The cause may be the disk or the path to it.
-    If a sync is refused, the data may not be durable, even if other syncs sent flushes.
+    If a sync failed with another error, the data may not be durable, even if other syncs sent flushes.
 
     ## What to do next
     First, copy the data to another disk. Then look at `dmesg` and `smartctl -a DEVICE`.
@@ -109,7 +109,7 @@ def _consequence(error: Failure, *, is_loss: bool, is_refusal: bool) -> str:
     if error.errno in _FULL_ERRNOS:
         return "The disk was full. Earlier syncs are not affected."
     if is_refusal:
-        return "The sync was refused, and the program received the error. Other syncs say nothing about this one."
+        return "The sync failed, and the program received the error. Other syncs say nothing about this one."
     return "The step ended there. Earlier syncs are not affected."
 
 
@@ -128,7 +128,7 @@ def steps_failed(case: Case) -> Iterator[Conclusion]:
     directory was moved or removed, or a database did not start.
 
     ## How it was measured
-    fstui's process that writes the test data, or the database, reported an error. Failed syncs and writes do not count
+    Either the process that writes the test data or the database reported an error. Failed syncs and writes do not count
     here: they have a rule of their own, `sync-error`. A step that the filesystem does not support, for example with
     O_DIRECT, does not count either.
 

@@ -41,7 +41,7 @@ def container_layer(case: Case) -> Iterator[Conclusion]:
 
     - an overlay whose upper directory is in the storage of Docker (`overlay2`), containerd (snapshots), or Podman and
       CRI-O (`containers/storage`)
-    - a bind mount of a directory below `kubernetes.io~empty-dir` in the directory of the kubelet
+    - a bind mount whose source is below `kubernetes.io~empty-dir` in the kubelet's directory
 
     ## What it proves, and what it does not
     The note does not show whether syncs are durable; the verdict does. fstui knows only the default paths of these

@@ -1,7 +1,7 @@
 """*a note: it does not change the verdict*
 
 ## What it means
-No rule could judge the storage, because the evidence is absent or contradictory. The verdict is cannot-tell.
+No rule could judge the storage, because the evidence is absent or contradictory. The verdict is "cannot-tell".
 
 ## How it was measured
 In most cases, the steps ran and their syncs returned, and both of these are true:

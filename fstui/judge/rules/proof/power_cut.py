@@ -1,6 +1,6 @@
 """* lost, high confidence: an acknowledged record is missing after the cut
-* kept, medium confidence: all records survived (high confidence after 5 cuts; in a virtual machine, one level lower)
-* plausible, low confidence: all survived a reset, or the forced stop of a virtual machine
+* kept: all records survived. Medium confidence, or high after 5 cuts; in a virtual machine, one level lower
+* plausible, low confidence: all records survived a reset, or the forced stop of a virtual machine
 * cannot-tell, high confidence: there is no evidence that the power was cut
 
 ## What it means
@@ -19,7 +19,7 @@ disk's power, and so does not test the disk's cache.
 ## What to do next
 - lost: find the faulty layer (run `fsync-rate`), change it, and cut again
 - kept: cut the power again, at the wall plug and under load. High confidence is no guarantee: after 5 cuts without a
-  loss, up to 46 % of cuts may still lose data, after 100 up to 3 % (95 % confidence).
+  loss, up to 46 % of cuts may still lose data; after 100 cuts, up to 3 % (with 95 % confidence).
 
 ## Details
 - If the records are rows of a database server, fstui starts the server on a copy of its data. If the server does not

@@ -58,7 +58,7 @@ def odirect_no_cache(case: Case) -> Iterator[Conclusion]:
 
 @rule(order=30)
 def odirect_before_platter(case: Case) -> Iterator[Conclusion]:
-    """*a note: the writes of these steps were not durable; the verdict of the run does not change*
+    """*a note: the O_DIRECT writes of some steps were not durable; the verdict of the run does not change*
 
     ## What it means
     O_DIRECT writes without any sync were acknowledged faster than the platter could write them: they were in a cache. A
