@@ -128,8 +128,8 @@ def campaign(
     """Cut the power of HOST many times, and verify each cut.
 
     Run this command on the witness, which keeps its power. For each cut, fstui starts the writer on HOST through ssh,
-    and saves the acknowledgements. After a random time, fstui runs the off command, and then the on command. When HOST
-    is back, fstui compares the records with the acknowledgements. The write pattern changes from cut to cut.
+    and saves the acknowledgements. After a random time, fstui runs the --off command, and then the --on command. When
+    HOST is back, fstui compares the records with the acknowledgements. The write pattern changes from cut to cut.
 
     To continue a campaign after Ctrl-C, or after a restart of the witness, run the same command again. After Ctrl-C,
     fstui finishes the current cut. A second Ctrl-C ends fstui at once. 'fstui show DIRECTORY' prints the report at any

@@ -26,8 +26,8 @@ Check what was stated: the battery, the capacitor, the provider's settings. For 
 The rule does not apply if something contradicts the statement:
 
 - Another source reports that the cache is on, or flushes or bytes are missing.
-- There are more syncs per second than a platter allows, than 10 000 (cloud network volume, consumer drive), or than
-  100 000 (any device).
+- There are more syncs per second than a platter allows, more than 10 000 (cloud network volume, consumer drive), or
+  more than 100 000 (any device).
 """
 
 from collections.abc import Iterator
