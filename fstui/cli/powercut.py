@@ -149,7 +149,7 @@ def _print_plan(cut: PreparedCut) -> None:
     for combination in cut.plan.combinations:
         say(f"  {combination}, {cut.plan.settings.writers} writer(s)")
     max_size = short_size(cut.plan.peak_bytes)
-    say(f"  into {cut.header.directory}, at most {max_size}; after the cut is verified, 'fstui clean' removes the records")
+    say(f"  into {cut.header.directory}, at most {max_size}; after the verification, 'fstui clean' removes them")
 
 
 @powercut.command("witness")

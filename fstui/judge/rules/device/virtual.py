@@ -22,7 +22,7 @@ def virtio_no_flush(case: Case) -> Iterator[Conclusion]:
     * suspicious, low confidence: another hypervisor offers no flush, the guest is not in a known cloud, and a write
       takes less than 60 µs
     * plausible, low confidence: the host offers a flush, but reports no cache
-    * cannot-tell, low confidence: in all other cases in which the host offers no flush
+    * cannot-tell, low confidence: otherwise, if the host offers no flush
 
     ## What it means
     According to the host, the virtio disk has no write cache, so the kernel sends the disk no flush. Either the host
@@ -33,8 +33,8 @@ def virtio_no_flush(case: Case) -> Iterator[Conclusion]:
     (`device/features`):
 
     - F_FLUSH (bit 9) is missing: the host offers no flush.
-    - F_FLUSH and CONFIG_WCE (bit 11) are present: the host offers a flush. The disk's write cache is off, but the guest
-      can switch it on.
+    - F_FLUSH and CONFIG_WCE (bit 11) are present: the host offers a flush. The cache is off, but the guest can switch
+      it on.
 
     ## What it proves, and what it does not
     A write that takes less than 60 µs is in the host's memory or in a protected drive. Only the owner of the host knows

@@ -4,15 +4,15 @@
 
 ## What it means
 A rotating disk that writes in place can durably rewrite a block only once per revolution. The limit is 90 rewrites per
-second at 5400 rpm, 120 at 7200, 167 at 10 000 and 250 at 15 000. If a disk is faster, one of these is true: its cache
-is protected; it writes to a log or to flash first; it acknowledges writes too early.
+second at 5400 rpm, 120 at 7200, 167 at 10 000 and 250 at 15 000. If a disk is faster, its cache is protected, it
+writes to a log or to flash first, or it acknowledges writes too early.
 
 ## How it was measured
 One writer repeatedly rewrites and syncs one block. For a step with changing offsets, the limit is two writes per
 revolution. The drive reports its speed, or you declare it. If a known model reports no speed, fstui assumes 15 000 rpm.
 
 ## What it proves, and what it does not
-The verdict "consistent" has medium confidence if all of these are true, otherwise low confidence:
+The confidence of "consistent" is medium if all of these are true, else low:
 
 - The rate is at most 1.1 times the limit, and the rotational speed is known.
 - No cgroup limited the I/O, and no other process wrote.
@@ -25,10 +25,8 @@ Switch the drive's write cache off, and run again. In a VirtualBox guest, first 
 ## Details
 - Not compared: several writers, copy-on-write filesystems, caches, RAID controllers, SANs, unknown adapters, unknown
   models that report no speed.
-- Some disks write to a log on the platters first. Their limit is 2 100 rewrites per second. The limit of disks that
-  write to flash first is 5 000.
-- If the model is unknown and reports its speed, fstui also uses the limit of 2 100, because the disk may have such a
-  log. To use the limit of one rewrite per revolution, declare the disk, for example `--medium hdd-7200`.
+- Some disks write to a log on the platters first (limit: 2 100 rewrites per second), or to flash first (5 000).
+- If the model is unknown but reports its speed, it may have such a log: the limit is 2 100, unless you declare the disk.
 """
 
 from collections.abc import Iterator, Sequence
