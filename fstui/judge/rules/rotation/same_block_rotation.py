@@ -26,7 +26,8 @@ Switch the drive's write cache off, and run again. In a VirtualBox guest, first 
 - Not compared: several writers, copy-on-write filesystems, caches, RAID controllers, SANs, unknown adapters, unknown
   models that report no speed.
 - Some disks write to a log on the platters first (limit: 2 100 rewrites per second), or to flash first (5 000).
-- If the model is unknown but reports its speed, it may have such a log: the limit is 2 100, unless you declare the disk.
+- If the model is unknown but reports its speed, it may have such a log: the limit is 2 100, unless you declare the
+  disk.
 """
 
 from collections.abc import Iterator, Sequence
