@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from rich.text import Text
 
 from fstui.model.judgement import TOO_SLOW, Finding
-from fstui.model.quantities import count, counted, ratio, seconds, size
+from fstui.model.quantities import count, counted, duration_ns, ratio, seconds, size
 from fstui.model.run import Run
 from fstui.model.steps import Step
 from fstui.report import figures, replicas
@@ -160,7 +160,8 @@ def step_detail(step: Step, run: Run, width: int) -> list[Text]:
     lines = paragraph(f"{step.name}: {step.status}. {figures.failure(step)}", width)
     requested = f"{count(step.ops)} operations, {count(step.syncs)} syncs, {size(step.bytes)}"
     requested += f", {step.writers} writers" if step.writers > 1 else ""
-    pairs = [("requested", f"{requested} in {seconds(step.elapsed_s)}")]
+    elapsed = seconds(step.elapsed_s) if step.elapsed_s >= 1 else duration_ns(step.elapsed_s * 1e9)
+    pairs = [("requested", f"{requested} in {elapsed}")]
     if figures_text := figures.figures_text(step):
         pairs.append(("result", figures_text))
     for label, part in (("whole operation", operation), ("write", step.write_ns), ("sync", step.sync_ns)):

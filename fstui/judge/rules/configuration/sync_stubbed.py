@@ -18,7 +18,7 @@ The first sign does not count if every sync of a regular file left its page clea
 the library calls `syncfs` or `sync` instead of fsync, or ignores EINVAL.
 
 ## What it proves, and what it does not
-Some or all syncs of this process are faked. The finding says nothing about other processes or the disk. If a library
+Some or all syncs of fstui itself are faked. The finding says nothing about other processes or the disk. If a library
 fakes only a few syncs, `flushes-missing` and `bytes-missing` report it.
 
 ## What to do next
@@ -49,8 +49,8 @@ def sync_stubbed(case: Case) -> Iterator[Conclusion]:
 def _this_process(case: Case, signs: Sequence[str]) -> Conclusion:
     sign = case.flushes.shortage or signs[0]  # there is no shortage if only some syncs are faked
     return Conclusion(
-        title="syncs of this process are stubbed out",
-        sentence="A library or a filter intercepts this process's syncs, so they make nothing durable "
+        title="the syncs of fstui itself are stubbed out",
+        sentence="A library or a filter intercepts the syncs of fstui itself, so they make nothing durable "
         f"({sign}). The disk was not judged.",
         verdict="not-durable",
         scope="process",
