@@ -119,3 +119,8 @@ def test_cut_evidence_counts_the_lines_that_follow() -> None:
 def test_a_number_and_its_unit_are_not_split() -> None:
     texts = cells.paragraph("oldest 4.0 s, 3.98 writes/s, 16 KiB, 12 programs", 20)
     assert [text.plain.strip() for text in texts] == ["oldest 4.0 s,", "3.98 writes/s,", "16 KiB, 12", "programs"]
+
+
+def test_a_terminal_of_three_columns_has_a_column() -> None:
+    (step,) = fit_columns((cells.Column("STEP"), cells.Column("P50", from_width=9)), -2)
+    assert step.title == "STEP"

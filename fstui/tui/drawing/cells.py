@@ -134,7 +134,7 @@ def title_line(name: str, place: str, remark: str, width: int, badge: str = "") 
 
 
 def fit_columns(columns: Sequence[Column], width: int) -> tuple[Column, ...]:
-    visible = [column for column in columns if width >= column.from_width]
+    visible = [column for column in columns if max(width, 0) >= column.from_width]
     free_width = max(width - sum(column.width + column.gap for column in visible), 4)
     return tuple(column if column.width else msgspec.structs.replace(column, width=free_width) for column in visible)
 
