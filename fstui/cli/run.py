@@ -133,7 +133,7 @@ def _ask_for_password() -> None:
 
     if PASSWORD_VARIABLE not in os.environ and is_terminal(sys.stdin):
         os.environ[PASSWORD_VARIABLE] = click.prompt(
-            "Password for the database server (leave empty to use its option file, or none)",
+            "Password for the database server (empty: take it from the option file, or connect without one)",
             hide_input=True,
             default="",
             show_default=False,

@@ -53,7 +53,7 @@ class Rate(Base, frozen=True, kw_only=True):
 
 
 class HostResult(Base, frozen=True, kw_only=True):
-    """One document of a host: a run, one filesystem of a check, or the result of a list or a watch."""
+    """One result of a host: a run, one filesystem of a check, or the result of a list or a watch."""
 
     node: str
     place: str = ""

@@ -216,7 +216,7 @@ class CampaignTotals(Base, frozen=True, kw_only=True):
     """Attempts that caused no cut and prove nothing. They are not included in ``cuts``."""
     acknowledged: Count
     checked: Count
-    """Acknowledged records that had to exist, because no newer record was written in their place."""
+    """Acknowledged records that had to exist, because no newer acknowledged record replaced them."""
     present: Count
     missing: Count
     stale: Count

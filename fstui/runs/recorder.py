@@ -36,7 +36,7 @@ FAST_OPS_PER_S = 800
 MAX_MOMENTS = 16
 MIN_INTERVALS = 16
 MIN_INTERVAL_NS = 100_000_000
-"""Minimum length of an interval. It is doubled when there are too many intervals."""
+"""Minimum length of an interval at the start of a step."""
 
 
 class OperationInFlight(Base, frozen=True, kw_only=True):
@@ -58,7 +58,7 @@ class ProbeTimes(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class _Moment:
-    """A reading of the counters, and the operations that ended before it. Without devices, it is only a time."""
+    """A reading of the counters, and the operations that ended before it. The end of a traced part has only a time."""
 
     def __init__(self, counters: Counters, ops: int = 0, timed_syncs: int = 0) -> None:
         self.counters, self.ops, self.timed_syncs = counters, ops, timed_syncs
@@ -85,7 +85,7 @@ class StepRecorder:
         self.first_counters: Counters | None = None
         self.newest_counters: Counters | None = None
         self._moments: list[_Moment] = []
-        """First the newest moment before which all operations have been reported, then all later moments."""
+        """First the newest moment before which all operations have been reported, then later moments."""
         self._reported_ns: dict[int, int] = {}
         """The end of the last operation that each writer reported."""
         self._elapsed_ns = 0
@@ -159,8 +159,10 @@ class StepRecorder:
         if self._traced_until or not self.settings.uniform:
             return False
         seen = self.syncs if self._syncs_some_operations else self.ops
+        if seen < FIRST_SAMPLES:
+            return False
         elapsed_s = (max(self._reported_ns.values()) - self.started_ns) / 1e9
-        return seen >= FIRST_SAMPLES and self.ops >= FAST_OPS_PER_S * elapsed_s
+        return self.ops >= FAST_OPS_PER_S * elapsed_s
 
     def end_traced_part(self) -> None:
         """End the traced part after the last operation that was reported."""

@@ -57,8 +57,8 @@ class Colours(NamedTuple):
     dark: bool = True
 
 
-# The colours of "colour-blind" are those of Okabe and Ito (2008): vermillion for red, sky blue for green. They differ
-# in lightness as well.
+# The colours of "colour-blind", except the grey of areas, are those of Okabe and Ito (2008): vermillion for red, sky
+# blue for green. They differ in lightness as well.
 COLOURS = {
     "dark": Colours(
         background="#16181c", foreground="#d8d8d8", bad="#ff6b6b", good="#6bd37c", warning="#ffcc55", area="#5cc8f2",
@@ -94,7 +94,7 @@ def step_style(status: StepStatus) -> tuple[str, str]:
 
 
 def shades(colour: str) -> tuple[str, str, str]:
-    """Return the styles of low, medium and high values. Higher is brighter on any background, even without colours."""
+    """Return the styles of low, medium and high values. High values stand out on any background."""
     return f"dim {colour}", colour, HEAD
 
 

@@ -27,7 +27,7 @@ def host(tmp_path: Path) -> MadeUpHost:
 
 @pytest.fixture
 def started(host: MadeUpHost, tmp_path: Path) -> Iterator[Started]:
-    """Start a campaign of one cut; kill it at the end."""
+    """Start a campaign of two cuts; kill it at the end."""
     processes = []
     made = host.settings()
 

@@ -77,7 +77,7 @@ def measure(
     code: int = 0,
     scenario: str = "sysbench-oltp",
 ) -> Run:
-    """Run ``sysbench-oltp`` with one second per step and no warm-up. Return the document."""
+    """Run the scenario with one second per step and no warm-up. Return the document."""
     pairs = headless.set_options("seconds=1", "warmup=0", *settings)
     done = headless.call("run", scenario, directory, "--format", "json", *pairs, environment=environment)
     assert done.returncode == code, done.stderr.decode()

@@ -166,7 +166,7 @@ def spread(p50: int, longest: int, ops: int) -> tuple[tuple[int, int], ...]:
 
 
 def timeline(p50: int, longest: int, ops: int, until: float = 2.0) -> tuple[TimelinePoint, ...]:
-    """Return up to sixty intervals of two seconds; every seventeenth has a slow operation."""
+    """Return the first ``until`` seconds, in intervals of 33 ms; every seventeenth contains a slow operation."""
     return tuple(
         TimelinePoint(
             t_s=round(at / 30, 3),
@@ -244,7 +244,7 @@ TOO_FAST = Finding(
     evidence=(
         "same block, fdatasync: 812/s, limit 120/s; p50 1.2 ms, turn 8.3 ms",
         "sda: 1\xa0622 flushes for 1\xa0624 syncs",
-        "vda: medium hdd-7200, write cache none (declared by you)",
+        "sda: medium hdd-7200, write cache none (declared by you)",
     ),
     next=(
         "VirtualBox: set IgnoreFlush to 0 for this disk, then r (run again).",
@@ -377,7 +377,7 @@ def _only_step(planned: PlannedStep, **changes: Any) -> list[Event]:
 
 
 class PreparedRun(RunInProgress):
-    """A run that yields prepared events and then waits for a stop, unless its last event ends it."""
+    """A run that yields prepared events, and counts the requests to stop."""
 
     def __init__(self, told: Iterable[Event]) -> None:
         self.told = list(told)

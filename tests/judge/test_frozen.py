@@ -36,13 +36,13 @@ COMPOSED = "the expected flushes are composed along the stack, and the devices a
 UNOBSERVED = "without evidence that each lowest device did work, confidence is low on real hardware too"
 CONFIRMED = "confidence is above low only if each lowest device was observed to work or is known to be safe"
 DECLARED = "a declared medium explains a flat flush, so it is not reported"
-UNHEARD = "a disk whose host offers no flush may be as fast on a protected drive"
-NOTHING = "a flush that takes no longer adds nothing, rather than 0 ns"
+UNHEARD = "if the host offers no flush, its drive may be protected, so a high rate proves nothing"
+NOTHING = "if a flush takes no longer than a write, the evidence says that it adds nothing"
 REPEATED = "device-mapper repeats the flush of a commit, so the additional flush is not another process's"
 UNTIMED = "the time of libc's fdatasync is no longer a sign of a stub: the four other signs are enough"
-SEVERAL = "steps with several writers are listed, too, if too few flushes arrived for one writer"
+SEVERAL = "if a step with one writer lacks flushes, steps with several writers are listed, too"
 FLAT = "a flush that costs nothing in a guest is a note: a protected disk of the host looks the same"
-STATED = "what a controller states is plausible at any rate, so its rate is no figure"
+STATED = "a controller's statement is plausible whatever the rate is, so the rate is not named"
 
 RAID_CACHE = "made-up-raid-cache-plausible-1 made-up-raid-cache-plausible-2"
 IGNORED_IN_A_GUEST = (

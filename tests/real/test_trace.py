@@ -44,7 +44,7 @@ async def during(trace: RunTrace, work: Callable[[], None]) -> DeviceTrace:
 
 
 async def rewritten(storage: Storage, count: int = SYNCS, device: str | None = None) -> DeviceTrace:
-    """Return the traced flushes of the device, or of that of the storage, while a file is rewritten and synced."""
+    """Rewrite and sync a file. Return the traced flushes at ``device``, by default at that of the storage."""
     with written_file(storage.directory) as fd:
         async with traced("rewritten", device or storage.device) as trace:
             return await during(trace, lambda: rewrite(fd, count))

@@ -97,6 +97,8 @@ def operations(step: StepRecorder, first_ms: int, last_ms: int) -> None:
 
 def test_a_fast_step_is_traced_until_enough_was_reported() -> None:
     step = recorder()
+    step.add_samples(Samples.from_part_ends(0, 2, START_NS, []))
+    assert not step.is_slowed_by_trace
     operations(step, 0, 90)
     assert not step.is_slowed_by_trace
     operations(step, 90, 120)

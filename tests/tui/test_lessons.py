@@ -178,7 +178,7 @@ async def test_the_question_says_how_to_answer(width: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("lesson", lessons.lessons(), ids=lambda lesson: lesson.name)
-async def test_question_fits_80_columns_and_24_rows(lesson: lessons.Lesson) -> None:
+async def test_prediction_fits_80_columns_and_24_rows(lesson: lessons.Lesson) -> None:
     app = PreparedApp()
     async with app.run_test(size=(80, 24)) as pilot:
         app.push_screen(LessonScreen(lesson))

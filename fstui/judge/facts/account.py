@@ -5,8 +5,9 @@ none was dropped only if no other process wrote. Another process is assumed to h
 bytes exceed the expected number by more than 5 %, or if the device's flush rate while fstui is idle is more than 5 % of
 the sync rate. The idle rate is sampled for a second before the run, and between steps.
 
-At the topmost level, the kernel's trace attributes flushes to processes (see ``traced``). If fstui requested as many
-flushes as expected, they arrived. If fstui requested too few, flushes of other processes do not make up for them.
+At the topmost level, the kernel's trace attributes the requests at the device to processes (see ``traced``). If it
+shows as many flushes by fstui as expected, all of them arrived. If it shows too few, flushes of other processes do not
+make up for them.
 """
 
 from collections.abc import Callable, Iterable
@@ -30,9 +31,9 @@ few bytes arrived."""
 ENOUGH_SHARE = 0.9
 """A number below this share of the expected one is too small."""
 MISSING_TOLERANCE = 0.002
-"""If the expected number is exact, or a range from 1, the flushes of this share of the syncs may be missing, and always
-those of one sync. In over 300 such steps on durable storage (ext, XFS, btrfs, ZFS) none was missing. ``ENOUGH_SHARE``
-would overlook a library that drops every twelfth or twentieth sync."""
+"""If the expected number is exact, or a range from 1, this share of the syncs, or one sync, may lack its flushes. In
+over 300 such steps on durable storage (ext, XFS, btrfs, ZFS) none was missing. ``ENOUGH_SHARE`` would overlook
+a library that drops every twelfth or twentieth sync."""
 SURPLUS_TOLERANCE = 0.05
 """A surplus of more than this share of the expected number came from another process."""
 _COMMIT_INTERVAL_S, _COMMIT_FLUSHES, COMMIT_BYTES = 5, 2, 65536
@@ -60,7 +61,7 @@ class Arrival(NamedTuple):
 
 
 class FlushAccount(NamedTuple):
-    """The flushes of one step at one level. Ranges run from the worst member of a mirror to the best."""
+    """The flushes of one step at one level. The counted ranges run from the worst member of a mirror to the best."""
 
     step: Step
     level: Level
@@ -92,7 +93,7 @@ class FlushAccount(NamedTuple):
 
     @property
     def own_flushes(self) -> float | None:
-        """fstui's own flushes according to the trace; if it covers a part of the step, the same share of the rest."""
+        """fstui's own flushes according to the trace, extrapolated to the whole step if it covers only a part."""
         return self.trace.own.low * self.syncs / self.trace.syncs if self.trace and self.trace.syncs else None
 
     @property

@@ -201,7 +201,9 @@ class RunFlushes:
         if worst is None or worst.arrival.per_sync >= ENOUGH_SHARE:
             return ""
         where, per_sync = words.devices(worst.arrival.devices), ratio(worst.arrival.per_sync)
-        reached = f"{per_sync} flushes each reached {where}" if worst.arrival.flushes else f"no flush reached {where}"
+        reached = (
+            f"{per_sync} flushes per sync reached {where}" if worst.arrival.flushes else f"no flush reached {where}"
+        )
         return f"{words.syncs_a_second(worst.syncs, worst.step)}, and {reached}"
 
     @cached_property

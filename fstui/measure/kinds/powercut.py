@@ -61,7 +61,7 @@ class PowerCutFigures(StepFigures, frozen=True, kw_only=True, tag="powercut"):
     """The last line of the witness's log is incomplete and was ignored."""
     acknowledged: Count = 0
     checked: Count = 0
-    """Acknowledged records that must exist, because no newer record was written in their place."""
+    """Acknowledged records that must exist, because no newer acknowledged record replaced them."""
     present: Count = 0
     newer: Count = 0
     """Records in ``present`` that a newer record has replaced, although the newer one was not acknowledged."""
@@ -100,14 +100,16 @@ class PowerCutFigures(StepFigures, frozen=True, kw_only=True, tag="powercut"):
         return self.rebooted or self.storage_was_cut or self.unmountable or self.simulated
 
     @property
-    def has_cut_evidence(self) -> bool:
+    def was_cut_during_writes(self) -> bool:
         """Whether there is evidence that the power was cut during the writes."""
         return self.was_cut and self.ended is None
 
     @property
     def any_lost(self) -> bool:
         """Whether acknowledged records are lost, or the cut destroyed the whole directory or filesystem."""
-        return self.lost > 0 or (self.acknowledged > 0 and self.has_cut_evidence and (self.gone or self.unmountable))
+        return self.lost > 0 or (
+            self.acknowledged > 0 and self.was_cut_during_writes and (self.gone or self.unmountable)
+        )
 
     @property
     def is_final(self) -> bool:
@@ -117,7 +119,7 @@ class PowerCutFigures(StepFigures, frozen=True, kw_only=True, tag="powercut"):
     @property
     def survived(self) -> bool:
         """Whether a cut of any kind lost no acknowledged record."""
-        return self.has_cut_evidence and not self.any_lost and self.checked > 0
+        return self.was_cut_during_writes and not self.any_lost and self.checked > 0
 
     @property
     def survived_power_cut(self) -> bool:

@@ -59,7 +59,10 @@ class ExpectedFlushes(NamedTuple):
         return ExpectedFlushes(*(Range(limits.low / writers, limits.high) for limits in self))
 
     def for_member(self) -> ExpectedFlushes:
-        """Return the flushes at one of several devices that each get every flush and only some of the FUA writes."""
+        """Return the flushes at one member, if every member gets each flush, but only some members get a FUA write.
+
+        A member without FUA executes a FUA write as a write and a flush.
+        """
         return ExpectedFlushes(self.plain | self.fua, self.fua)
 
     def with_extra_commit_flush(self) -> ExpectedFlushes:

@@ -111,7 +111,7 @@ class FlushCounter(EventRecording):
         """Whether events of the step were added up before ``begin`` was called, and so are missing from its counts."""
         self._recorded_events = EVENTS
         self._requests_known = True
-        """Whether the requests of the whole step were recorded, as far as the step was traced."""
+        """Whether all requests of the traced part of the step were recorded."""
         self._bytes_before_step = 0
         self._lineage = Lineage()
         self._in_outermost_namespace = in_outermost_namespace()

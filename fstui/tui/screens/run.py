@@ -29,7 +29,7 @@ from fstui.tui.widgets.lines import Slices
 DRAW_INTERVAL_S = 0.25
 """Time between two updates of the terminal."""
 _OVERRUN_FACTOR = 1.02
-"""A step that takes at most this many times as long as planned is drawn on the same axis."""
+"""A step may exceed its planned time by this factor before its time axis becomes longer."""
 PAUSE = Command("run.hold", "space", "pause", "pause view", "Pause the view. The measurement continues.")
 PLUG = Command("run.plug", "p", "plug", "pull plug", "Cut the simulated disk's power, and see what it lost.")
 CHANGE = Command("run.turn", "t", "change", "change", "Change a parameter of the simulated disk during the run.")
@@ -56,8 +56,8 @@ class RunScreen(BaseScreen):
         "operation (write and sync), and the flushes that the lowest device completed per requested sync. In the "
         "middle is latency over time. A dot marks the latency of operations, and its colour their share of the "
         "operations in that column. An arrow next to a percentile points to its value. Red is a stall; yellow is "
-        "faster than the device can be. Horizontal lines are references: limit is one revolution of the disk, last is "
-        "the previous run, usual is the median of published results, others is the mean time of a flush of other "
+        "faster than the device can be. Horizontal lines are references. 'limit': one revolution of the disk. 'last': "
+        "the previous run. 'usual': the median of published results. 'others': the mean time of a flush of other "
         "processes before the run. At the right are the percentiles. At the bottom, or at the right of a wide screen, "
         "are both ends: what fstui requested, and what the kernel counted at each layer. The kernel also counts the "
         "I/O of other processes. '+ others': other processes also flushed, so the flushes per sync are not known."
@@ -113,7 +113,7 @@ class RunScreen(BaseScreen):
         self.fstui.run_ended(progress.run, progress.saved_to, progress.save_error, trouble)
         self.is_over = True
         self._has_changed = True
-        if self.progress.trouble:  # on the screen, its line shows only the beginning
+        if self.progress.trouble:  # the header has room for its beginning only
             self.say(self.progress.trouble)
         self.part("rule").redraw()  # a paused view changes this line only
         self._show_result()

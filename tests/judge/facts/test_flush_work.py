@@ -107,7 +107,7 @@ def test_spare_and_read_cache_hold_no_data(role: str, holds: bool) -> None:
         *("SAS alone", "SAS, revolutions", "SAS, form factor", "SAS, declared"),
     ],
 )
-def test_work_is_a_local_drives_own(changes: dict[str, Any], verified: bool) -> None:
+def test_only_a_directly_attached_drive_is_verified(changes: dict[str, Any], verified: bool) -> None:
     where = on_disk(None, disk(**changes))
     assert devices(where, *growing("sda")).verified is verified
     assert not devices(where, *growing()).verified

@@ -27,8 +27,8 @@ Only root can read the kernel's trace, which shows which process sent each flush
 Stop other processes that write. For stronger evidence, use `fstui powercut`.
 
 ## Details
-- The flushes of one sync, or of 0.2 % of the syncs, may be missing. If the expected number is a range such as 2 to 3,
-  up to 10 % of the smaller number may be missing.
+- fstui tolerates that the flushes of one sync, or of 0.2 % of the syncs, are missing. If the expected number is a
+  range such as 2 to 3, it tolerates that 10 % of the smaller number are missing.
 - A stripe or mirror sends each flush to all members. Multipath uses one path.
 """
 

@@ -6,12 +6,12 @@ The filesystem did not send them, or a layer above the driver dropped them, duri
 
 ## How it was measured
 fstui counted the flushes of each step with at least 20 syncs per writer. The page `flushes-arrive` shows how many
-flushes are expected per sync. n writers may share flushes, so fstui divides the minimum by n. If the expected number
-is:
+flushes are expected per sync. With n writers, which may share flushes, fstui divides the minimum by n. Flushes are
+missing in two cases:
 
-- exact, or a range that starts at 1: flushes are missing if at least two syncs, and more than 0.2 % of the syncs, lack
-  their flushes
-- another range, such as 2 to 3: flushes are missing if less than 90 % of the smaller number arrived
+- The expected number is exact, or a range that starts at 1, and at least two syncs, and more than 0.2 % of the syncs,
+  lack their flushes.
+- The expected number is another range, such as 2 to 3, and less than 90 % of the smaller number arrived.
 
 In a step with one writer, fstui also checks parts of the step. As root, fstui reads the kernel's trace, which shows who
 requested each flush. Flushes of other processes then cannot hide a shortage, and fstui names the faulty layer.

@@ -181,7 +181,7 @@ def link_exceeded(case: Case) -> Iterator[Conclusion]:
 
     ## What it means
     Writes returned faster than the link to the disk can transfer them. When a write or its sync returned, its data was
-    still in a cache above the link.
+    still in a cache above the link, unless a layer above the link compresses or deduplicates.
 
     ## How it was measured
     For each step with one writer, fstui compared the bytes written per second with the maximum data rate of the link to

@@ -128,8 +128,8 @@ def steps_failed(case: Case) -> Iterator[Conclusion]:
     directory was moved or removed, or a database did not start.
 
     ## How it was measured
-    Either the process that writes the test data or the database reported an error. Failed syncs and writes do not count
-    here: they have a rule of their own, `sync-error`. A step that the filesystem does not support, for example with
+    The database reported an error, or the process that writes the test data did. Failed syncs and writes do not count
+    here: they have a rule of their own, `sync-error`. A step that the filesystem does not support, for example one with
     O_DIRECT, does not count either.
 
     ## What it proves, and what it does not

@@ -82,7 +82,7 @@ def rate_changed(case: Case) -> Iterator[Conclusion]:
     - The step lasted at least 10 s. At least five intervals are before the change, and at least ten are after it.
     - The medians differ by more than a factor of 2.
     - The interquartile ranges (the middle halves of the rates) of the two parts do not overlap.
-    - The rates deviate from the two medians at most half as much as from a single median.
+    - The rates deviate from the median of their part at most half as much as from the median of the whole step.
 
     ## What it proves, and what it does not
     If the rate fell, plan with the later rate: the earlier one does not last. fstui does not report single stalls, or a

@@ -111,7 +111,7 @@ def _title_and_sentence(figures: PowerCutFigures) -> tuple[str, str]:
         sentence += f" Records lost although a later one survived: {reordered}."
     if figures.not_recovered:
         sentence += f" A database server did not start again with its data: {figures.not_recovered}"
-    if not figures.has_cut_evidence:
+    if not figures.was_cut_during_writes:
         sentence += " This host noticed no power cut, but the records are lost nevertheless."
     return f"{lost} of {checked} acknowledged records lost", sentence
 
@@ -172,7 +172,7 @@ def _no_proof(step: Step, figures: PowerCutFigures) -> Conclusion:
             f"{intro}the writer had stopped before the cut ({figures.ended}), so all records had time to reach the "
             "disk."
         )
-    elif figures.has_cut_evidence:
+    elif figures.was_cut_during_writes:
         title, sentence = "no records to check", "No acknowledged record was expected, so nothing is proven."
     else:
         if figures.gone:

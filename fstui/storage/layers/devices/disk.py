@@ -42,10 +42,10 @@ def is_attached_directly(node: Node) -> bool:
     model = models.find(node.model)
     is_behind_controller = model is not None and model.grade in {"raid", "array"}
     is_elsewhere = is_behind_controller or (node.medium is not None and node.medium.class_ in {"network", "raid-cache"})
-    is_on_fabric = node.value("transport") in nvme.LOCAL_TRANSPORTS
+    is_on_network = node.value("transport") in nvme.LOCAL_TRANSPORTS
     # drives on such a link report their form factor, so a device that reports none may be an array
     may_be_array = link(node.link).drives_report_form and not is_declared(node) and number(node, "form_factor") is None
-    return link(node.link).direct and not (is_virtual(node) or is_elsewhere or is_on_fabric or may_be_array)
+    return link(node.link).direct and not (is_virtual(node) or is_elsewhere or is_on_network or may_be_array)
 
 
 def is_passed_through(node: Node) -> bool:
@@ -96,9 +96,8 @@ class DiskReader(DeviceReader):
             next((reading for reading in firmware if reading and models.find_fault(model_name, reading.value)), None),
         )
         return LayerDescription(
-            kind=(re.split(r"\d", name, maxsplit=1)[0] or name)
-            if is_unknown
-            else self.layer_kind.name,  # drbd of drbd0
+            # the name without its number: drbd of drbd0
+            kind=(re.split(r"\d", name, maxsplit=1)[0] or name) if is_unknown else self.layer_kind.name,
             below=self.slaves(name),
             readings=(*self.queue_readings(name), *without_none(disk_readings)),
             state=without_none([state]),
@@ -201,10 +200,9 @@ class Drive(LayerKind, frozen=True, kw_only=True):
         return tuple(command for command in commands if command is not None)
 
     def is_each_write_durable(self, node: Node) -> bool:
-        """Return whether each write may be durable at once, because a server on this host provides the disk.
+        """Return True for a run of an earlier version, which saved the storage of a server on this host below the disk.
 
-        Earlier versions of fstui saved the server's storage as layers below such a disk. How the server handles a write
-        is unknown, so these layers are not used to judge such a saved run.
+        How the server handles a write is unknown: each write may already be durable. So these layers are not judged.
         """
         return bool(node.below)
 

@@ -81,7 +81,7 @@ def test_headline_says_that_o_direct_was_answered_from_memory() -> None:
 
 
 @pytest.mark.parametrize("share", [0, 0.5, 1])
-def test_written_back_in_time_or_not_a_loop_is_not_direct(share: float) -> None:
+def test_a_loop_that_wrote_back_in_time_is_not_judged(share: float) -> None:
     """The kernel may write back what the loop device holds while the step lasts."""
     direct = step(
         "O_DIRECT", rate=12_985, sync="none", open_flags=("direct",), flushes=0, share={"loop0": 1, "sda": share}

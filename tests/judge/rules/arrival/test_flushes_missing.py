@@ -76,7 +76,7 @@ def test_layer_that_passed_nothing_on_is_named() -> None:
     [(0.0, True), (0.2, True), (0.25, False), (0.7, False)],
     ids=["none", "few", "shared", "usual"],
 )
-def test_several_writers_share_each_flush_at_most_once(flushes: float, missing: bool) -> None:
+def test_four_writers_need_a_quarter_of_a_flush_per_sync(flushes: float, missing: bool) -> None:
     together = verdict(None, step(flushes=flushes, writers=4))
     assert ("flushes-missing" in rules(together)) == missing
     assert together.verdict == ("not-durable" if missing else "cannot-tell")
