@@ -41,6 +41,8 @@ a program also submits its requests late, so the device seems slow."""
 MINUTE_S = 60.0
 MIN_WAITED_S = 0.5
 """An incident whose waits add up to less time is not reported."""
+MIN_BACKING_FILE_SHARE = 0.5
+"""A loop device may be the cause if it waited for its backing file for at least this share of the longest wait."""
 CPU, IO, IO_FULL, MEMORY, MEMORY_FULL = range(5)
 """Indexes of ``Second.pressure_ms``."""
 MAX_BUCKETS = 60
@@ -224,19 +226,23 @@ class IncidentFacts:
         slowest = latencies.get(self.device)
         self.median_ms = slowest.median_ms if slowest else None
         self.worst_ms = slowest.worst_ms if slowest else None
-        other_times_ms = [
-            ms
+        other_counters = [
+            counters
             for second in records.seconds
             if second.at <= start or second.at - second.elapsed_s >= end + COMPLETION_DELAY_S
             for counters in second.devices
-            if counters.device == self.device and (ms := counters.ms_per_write) is not None
+            if counters.device == self.device
         ]
+        other_times_ms = [ms for counters in other_counters if (ms := counters.ms_per_write) is not None]
         self.typical_ms = median(other_times_ms) if other_times_ms else None
+        flushes_ms = [ms for one in self.counters if one.device == self.device and (ms := one.ms_per_flush) is not None]
+        self.worst_flush_ms = max(flushes_ms, default=None)
+        other_flushes_ms = [ms for counters in other_counters if (ms := counters.ms_per_flush) is not None]
+        self.typical_flush_ms = median(other_flushes_ms) if other_flushes_ms else None
 
     @property
     def is_device_slow(self) -> bool:
-        limit_ms = SLOW_DEVICE_MS if self.typical_ms is None else max(MIN_SLOW_MS, SLOW_FACTOR * self.typical_ms)
-        return self.median_ms is not None and self.median_ms >= limit_ms
+        return self.median_ms is not None and self.median_ms >= _slow_limit_ms(self.typical_ms)
 
     @property
     def cpu_share(self) -> float | None:
@@ -245,6 +251,10 @@ class IncidentFacts:
         waits = slow_syncs or [(wait.cpu_ms, wait.waited_ms + wait.in_flight_ms) for wait in self.own_waits]
         waited_ms = sum(ms for _, ms in waits)
         return sum(cpu_ms for cpu_ms, _ in waits) / waited_ms if waited_ms else None
+
+
+def _slow_limit_ms(typical_ms: float | None) -> float:
+    return SLOW_DEVICE_MS if typical_ms is None else max(MIN_SLOW_MS, SLOW_FACTOR * typical_ms)
 
 
 class Explanation(NamedTuple):
@@ -312,10 +322,39 @@ def _explain(facts: IncidentFacts) -> Explanation:
     if facts.is_device_slow:
         others = "no other program wrote, read or synced enough there to explain it"
         return Explanation("device", f"{_latency_rose(facts)}, and {others}")
+    if backing_file := _backing_file_text(facts):
+        return Explanation("unknown", backing_file)
     if facts.median_ms is None:
         return Explanation("unknown", "the cause is not known, because no counters of its device were recorded")
-    above = "So the filesystem or the program took the time"
-    return Explanation("unknown", f"{facts.device} {_writes_text(facts)}. {above}")
+    return Explanation("unknown", f"{facts.device} {_writes_text(facts)}{_flushes_text(facts)}")
+
+
+def _backing_file_text(facts: IncidentFacts) -> str:
+    """Return how long a loop device waited for its backing file; an empty string if that was not long."""
+    waits = [
+        (timed.ms, device, timed.wait.file.removesuffix(f" ({device})"))
+        for timed in waits_between(facts.windows, facts.start, facts.end, kernel=True)
+        for device in facts.devices
+        if timed.wait.file.endswith(f" ({device})")
+    ]
+    ms, device, file = max(waits, default=(0, "", ""))
+    if not facts.main_wait or not ms or ms < MIN_BACKING_FILE_SHARE * facts.longest_s * 1000:
+        return ""
+    waited = f"{device} waited up to {duration_ns(ms * 1e6)} for its backing file {file}"
+    return f"{waited}. So the storage below {device} may have taken the time"
+
+
+def _flushes_text(facts: IncidentFacts) -> str:
+    """Return whether the flushes explain the wait. The time of the writes alone does not exclude the device."""
+    worst_ms, typical_ms = facts.worst_flush_ms, facts.typical_flush_ms
+    if worst_ms is None:
+        return f", but none of its flushes were counted. So it is not known whether {facts.device} took the time"
+    if worst_ms < _slow_limit_ms(typical_ms):
+        return ". So the filesystem or the program took the time"
+    usual = "" if typical_ms is None else f" (at other times {duration_ns(typical_ms * 1e6)})"
+    return (
+        f", but a flush took at least {duration_ns(worst_ms * 1e6)}{usual}. So {facts.device} may have taken the time"
+    )
 
 
 def _no_device(facts: IncidentFacts) -> Explanation | None:
@@ -506,12 +545,15 @@ class TimedWait(NamedTuple):
     """The middle of the part that is in the window."""
 
 
-def waits_between(windows: Iterable[Window], start: float, end: float) -> Iterator[TimedWait]:
-    """Yield the slow syncs between two times, and the longest other sync of each program in each window."""
+def waits_between(windows: Iterable[Window], start: float, end: float, *, kernel: bool = False) -> Iterator[TimedWait]:
+    """Yield the slow syncs between two times, and the longest other sync of each program in each window.
+
+    ``kernel``: whether to yield the waits of kernel threads instead of those of programs.
+    """
     for window in windows:
         window_start = window.at - window.elapsed_s
         for wait in window.waits:
-            if wait.kernel:
+            if wait.kernel != kernel:
                 continue
             times = [(window.at - ago_s - ms / 1000, window.at - ago_s, ms) for ago_s, ms, _ in wait.slow]
             if wait.longest_ms > max((ms for *_, ms in times), default=-1):

@@ -42,6 +42,10 @@ class DeviceSecond(msgspec.Struct, frozen=True, array_like=True):
         return self.write_ms / self.writes if self.writes else None
 
     @property
+    def ms_per_flush(self) -> float | None:
+        return self.flush_ms / self.flushes if self.flushes else None
+
+    @property
     def is_stuck(self) -> bool:
         """Whether requests were in flight and none was completed."""
         return self.in_flight > 0 and not (self.reads or self.writes or self.flushes or self.discards)

@@ -134,6 +134,32 @@ def test_the_sentence_names_the_cause(seconds: Seconds, windows: Windows, cause:
     assert (one.device == "") is (cause == "filesystem" or "all filesystems" in words)
 
 
+WORKER = stalled(RecordedWait(program="kworker", kernel=True, file="/srv/good.img (vda)", device="vdb"))
+SLOW_FLUSH = between(597, 597, disk(flushes=1, flush_ms=2600))
+NO_FLUSHES = between(590, 600, disk(flushes=0, flush_ms=0))
+DEVICE_EXCLUDED = "So the filesystem or the program took the time"
+WAITED_BELOW = "; vda waited up to 2.6 s for its backing file /srv/good.img. So the storage below vda may have taken "
+
+
+@pytest.mark.parametrize(
+    ("seconds", "worker", "words"),
+    [
+        (quiet, ETCD, f"; vda completed writes as usual (median 2.0 ms). {DEVICE_EXCLUDED}"),
+        (SLOW_FLUSH, ETCD, ", but a flush took at least 2.6 s (at other times 2.0 ms). So vda may have taken the time"),
+        (NO_FLUSHES, ETCD, ", but none of its flushes were counted. So it is not known whether vda took the time"),
+        (quiet, stalled(WORKER, ms=2600), WAITED_BELOW),
+        (quiet, stalled(WORKER, ms=1900), DEVICE_EXCLUDED),
+        (quiet, stalled(WORKER, ms=2600, slow=((9.0, 2600, 0),)), DEVICE_EXCLUDED),
+        (quiet, stalled(WORKER, ms=2600, file="/srv/other.img (loop0)"), DEVICE_EXCLUDED),
+    ],
+    ids=["usual", "slow flush", "no flush", "backing file", "short wait below", "earlier wait", "another loop device"],
+)
+def test_only_usual_writes_and_flushes_exclude_the_device(seconds: Seconds, worker: RecordedWait, words: str) -> None:
+    one = only(calm(seconds, waiting(stalled(), worker)))
+    assert one.cause == "unknown" and words in one.sentence
+    assert (DEVICE_EXCLUDED in one.sentence) == (DEVICE_EXCLUDED in words)
+
+
 @pytest.mark.parametrize(
     ("seconds", "windows", "cause", "words"),
     [
