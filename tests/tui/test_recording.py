@@ -104,7 +104,7 @@ def view_of_window(*rows: RecordedWait, **changes: object) -> RecordingView:
     return RecordingView(ANSWER, BEGIN, BEGIN, window=window(10, *rows, **changes))
 
 
-@pytest.mark.parametrize(("traced_s", "words"), [(3.1, ", traced for 3.1 s ──"), (10.0, "─ 10 s, ")])
+@pytest.mark.parametrize(("traced_s", "words"), [(3.1, ", busiest traced 3.1 s ──"), (10.0, "─ 10 s, ")])
 def test_waits_say_how_much_of_the_time_was_traced(traced_s: float, words: str) -> None:
     title, *_ = waits(view_of_window(ETCD, traced_s=traced_s), 80)
     assert words in title.plain

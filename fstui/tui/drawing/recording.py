@@ -197,7 +197,7 @@ def waits(view: RecordingView, width: int) -> list[Text]:
         return [rule(width, "programs that waited"), line((f"   {state}", FAINT))]
     remark = _time_range(window.at - window.elapsed_s, window.elapsed_s)
     if window.traced_s is not None and window.traced_s < 0.95 * window.elapsed_s:
-        remark += f", traced for {duration_ns(window.traced_s * 1e9)}"
+        remark += f", busiest traced {duration_ns(window.traced_s * 1e9)}"
     top = rule(width, "programs that waited", remark)
     if window.traced_s is None:
         rows = [line(("   not traced: only root may trace the kernel", FAINT))]

@@ -49,10 +49,10 @@ class RecordingScreen(BaseScreen):
         "incidents are yellow. The tables show the programs that waited during the ten seconds around the moment, the "
         "processes that wrote and read most, and the devices during that second. Each title names the time of its "
         "figures. A write time in the chart and in the line at the top is the median of the means of its seconds. "
-        "WRITE is the mean of one second. 'traced for 3 s': the busiest programs were traced only for that long. CPU "
-        "WAIT ≤ is the part of WAITED that may have been a wait for a CPU; it is not known for the kernel's threads "
-        "and short processes. A process writes into memory first, so its rate may differ from that of the device. On "
-        "the command line: fstui what-happened."
+        "WRITE is the mean of one second. 'busiest traced 3 s': the busiest programs were traced only for that long. "
+        "CPU WAIT ≤ is the part of WAITED that may have been a wait for a CPU; it is not known for the kernel's "
+        "threads and short processes. A process writes into memory first, so its rate may differ from that of the "
+        "device. On the command line: fstui what-happened."
     )
 
     def __init__(self) -> None:
