@@ -147,7 +147,7 @@ def _conclude_from_times(
     if cpu_share >= MAIN_CAUSE_SHARE:
         return WatchConclusion(
             "cpu",
-            f"The CPU is busy: {waits}. Up to {percent(cpu_share)} of the time in these syncs may be a wait for a CPU.",
+            f"The CPU is busy: {waits}. The CPU may explain up to {percent(cpu_share)} of all these times.",
         )
     # no row shows whether the kernel threads that serve the sync waited for a CPU
     if _pressure(counts) >= HIGH_CPU_PRESSURE:

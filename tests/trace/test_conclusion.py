@@ -40,7 +40,7 @@ def watched(*rows: FileWaits, **more: object) -> WatchCounts:
         (
             [waiting(300, 40.0, 2.0, cpu_ns=9_000 * MS)],
             "cpu",
-            "Up to 75\xa0% of the time in these syncs may be a wait for a CPU",
+            "The CPU may explain up to 75\xa0% of all these times",
         ),
         ([waiting(8_000, 0.12, 0.09)], "nobody", "The syncs are quick: mariadbd (50) makes 800 syncs/s of"),
         ([waiting(45_000, 0.12, 0.09)], "program", "spends 54\xa0% of its time in them"),

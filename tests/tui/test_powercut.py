@@ -44,7 +44,7 @@ async def test_steps_are_in_order() -> None:
     async with opened((80, 30)) as pilot:
         said = " ".join((await text(pilot)).split())
         words = (
-            "Killing the VM shows only",
+            "If you kill the VM",
             "On another machine with its own power supply",
             "ssh -o ServerAliveInterval=2 db7 fstui powercut write /srv/data --set sync=fsync | fstui powercut witness",
             "Pull the wall plug",

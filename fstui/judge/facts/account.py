@@ -195,7 +195,7 @@ class FlushAccount(NamedTuple):
         assert trace
         if trace.syncs == self.syncs:
             return f"{count(trace.own.low)} of them by fstui"
-        return f"{count(trace.own.low)} by fstui for the {count(trace.syncs)} syncs that were traced"
+        return f"fstui itself sent {count(trace.own.low)} for the {count(trace.syncs)} syncs that were traced"
 
     @property
     def byte_line(self) -> str:

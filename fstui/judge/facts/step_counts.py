@@ -86,7 +86,7 @@ class StepCounts:
         others = self._traced_other_flushes(step, counts) if is_complete else self._other_flushes(step, counts)
         others_flushed = others > tolerated
         others_wrote = others_flushed or (account is not None and account.others_wrote)
-        if others_wrote:
+        if others_wrote and not (counts.flushes and counts.flushes.high == 0):
             own = account.own_flushes if account and account.trace_is_complete else None
             counts = counts._replace(flushes=self._traced_flushes(step, level) if own is None else Range(own, own))
         other_bytes = self._case.other_writers.bytes_per_s(counts.devices) * step.elapsed_s

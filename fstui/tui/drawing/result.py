@@ -88,7 +88,7 @@ def verdict(run: Run, width: int, power_cut_key: str = "") -> Text:
     glyph, style = verdict_style(run.verdict)
     badge, confidence = f" {glyph} {verdict_label(run.verdict)} ", f" {run.confidence} confidence"
     test = f"power-cut test: press {power_cut_key}" if power_cut_key else "no power-cut test"
-    untested = f"   {test}" if run.verdict == "consistent" else ""
+    untested = f"   {test}" if run.verdict == "consistent" and not run.simulated else ""
     return line((badge, f"reverse {style}"), confidence, untested)
 
 

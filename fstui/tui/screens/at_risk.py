@@ -38,11 +38,11 @@ class AtRiskScreen(LiveWatchScreen):
         "the page cache, or the number of new names (of files that were created, renamed or linked) in a directory "
         "that was not synced. ≤ IN CACHE: bytes that the disk's volatile cache may still hold, because the disk has "
         "not been flushed since they were written. The files of a program in one directory share a row; its path is "
-        "relative to the mount point. The bar shows their bytes relative to the largest row. OLDEST is the age of the "
-        "oldest of these bytes or names. A program that syncs each write has no row. For a database with a write-ahead "
-        "log, only its log matters. A line below the table names the file that a program syncs most often, and the "
-        "O_DIRECT writes that may still be in the disk's cache. fstui reads no file and syncs nothing. See the page "
-        "at-risk."
+        "relative to the mount point. A bar, on a wide terminal, compares their bytes with the largest row. OLDEST is "
+        "the age of the oldest of these bytes or names. A program that syncs each write has no row. A database can "
+        "restore its data files from its write-ahead log, so only the log matters. A line below the table names the "
+        "file that a program syncs most often, and the O_DIRECT writes that may still be in the disk's cache. fstui "
+        "reads no file and syncs nothing. More: 'fstui explain at-risk'."
     )
 
     def __init__(self, target: Target) -> None:

@@ -37,8 +37,8 @@ _PROVES = (
     "these settings. Five cuts say much more than one."
 )
 _GUEST = (
-    "Killing the VM shows only whether the VM passes its syncs on. Pull the plug of the physical host, which keeps its "
-    "cache."
+    "If you kill the VM, the physical host keeps its power and its cache. So this shows only whether the VM passes its "
+    "syncs on. Pull the plug of the physical host instead."
 )
 _STORAGE_WAS_CUT = "only the storage lost its power, not the host (a USB disk, a disk shelf)"
 _UNMOUNTABLE = "the filesystem could not be mounted after the cut"

@@ -51,13 +51,13 @@ class ResultScreen(BaseScreen):
     SHOWS_RUN = True
     HELP_TEXT = (
         "The verdict covers the measured seconds and is not proof: only power cuts show whether acknowledged data "
-        "survives. The line below the verdict says whether the storage is slow. Select a finding, a step or a "
-        "section to see its explanation at the top. The sections are: changes since the previous run; the I/O path, "
-        "with the requests that were passed on and dropped; why the storage is slow or not; tables of databases; and a "
-        "comparison with published rates. Enter shows the selected row on a page of its own (the first time, press "
-        "Enter twice). FLUSH/SYNC is the number of flushes at the lowest devices per requested sync. W-AMP (write "
-        "amplification) is the number of bytes that arrived there per byte written. * marks the steps that the verdict "
-        "is based on, unless it is based on all steps."
+        "survives. The line below the verdict says whether the storage is slow. Select a finding, a step or a section "
+        "to see its explanation at the top. The sections are: changes since the previous run, if any; the I/O path, "
+        "with the requests that were passed on and dropped; why the storage is slow or not; tables of databases; and "
+        "a comparison with published rates. Enter shows the selected row on a page of its own (the first time, press "
+        "Enter twice). FLUSH/SYNC is the number of flushes per requested sync at the devices that the verdict is "
+        "about. W-AMP (write amplification) is the number of bytes that arrived there per byte written. * marks the "
+        "steps that the verdict is based on, unless it is based on all steps."
     )
 
     def __init__(

@@ -53,8 +53,8 @@ class RunScreen(BaseScreen):
     SHOWS_RUN = True
     HELP_TEXT = (
         "At the top is the verdict so far. Below are the steps: operations per second, the latency of a whole "
-        "operation (write and sync), and the flushes that the lowest device completed per requested sync. In the "
-        "middle is latency over time. A dot marks the latency of operations, and its colour their share of the "
+        "operation (write and sync), and the flushes per requested sync at the devices that the verdict is about. In "
+        "the middle is latency over time. A dot marks the latency of operations, and its colour their share of the "
         "operations in that column. An arrow next to a percentile points to its value. Red is a stall; yellow is "
         "faster than the device can be. Horizontal lines are references. 'limit': one revolution of the disk. 'last': "
         "the previous run. 'usual': the median of published results. 'others': the mean time of a flush of other "

@@ -58,13 +58,14 @@ class StorageScreen(BaseScreen):
     DOUBLE_CLICK_ACTION = "run_here"
     SCROLLED_PART = "detail"
     HELP_TEXT = (
-        "All mounted filesystems that can hold files, the worst first. A flag shows a fault in the configuration, with "
-        "its evidence below, or a filesystem that is full or read-only. To test the storage itself, run a scenario. "
-        "The numbers show what the disk or the loop device of the filesystem does now, once for each device: writes "
-        "and flushes per second, and the time of one write and of one flush, if the kernel counts them. Below is the "
-        "I/O path of the selected filesystem, from the mount point down: what each layer receives, and whether it "
-        "passes flushes on. A running virtual machine has a row of its own. It shows what each of the machine's disks "
-        "does with a flush. A large terminal also shows charts of the last minutes. This screen writes nothing."
+        "All mounted filesystems that can hold files, the worst first. A flag shows a fault in the configuration, "
+        "with its evidence below, or a filesystem that is full or read-only. To test the storage itself, run a "
+        "scenario. The numbers show what the disk or the loop device of the filesystem does now: writes and flushes "
+        "per second, and the time of one write and of one flush, if the kernel counts them. If several filesystems "
+        "share a device, only the first row shows its numbers. Below is the I/O path of the selected filesystem, from "
+        "the mount point down: what each layer receives, and whether it passes flushes on. A running virtual machine "
+        "has a row of its own. It shows what each of the machine's disks does with a flush. A large terminal also "
+        "shows charts of the last minutes. This screen writes nothing."
     )
 
     def __init__(self, classes: str = "") -> None:

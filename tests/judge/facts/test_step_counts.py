@@ -40,6 +40,12 @@ def test_flushes_that_the_trace_saw_from_others_are_not_fstuis() -> None:
     assert counts.flushes_per_sync(measured, measured.settings) == 1.0
 
 
+def test_no_flush_of_any_process_is_no_flush_of_fstui() -> None:
+    measured = step(flushes=0)
+    counts = StepCounts(Case(evidence(on_disk(filesystem(barrier="nobarrier")), measured, idle=busy("sda", 900))))
+    assert counts.flushes(measured, measured.settings) == 0
+
+
 def test_without_a_stack_nothing_is_counted() -> None:
     counts = StepCounts(Case(Evidence()))
     assert counts.flushes_at_most(step()) is None and counts.shared_devices([step()]) == ()

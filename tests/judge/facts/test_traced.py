@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from fstui.judge import Case
+from fstui.judge import Case, judge
 from fstui.judge.facts.account import FlushAccount
 from fstui.judge.facts.step_counts import StepCounts
 from fstui.model.counters import DeviceTrace
@@ -73,6 +73,7 @@ def test_a_part_that_was_traced_decides_for_the_step(own: int, outcome: str, per
     counts = StepCounts(case)
     assert counts.flushes(step, step.settings) == per_sync * SYNCS
     assert counts.shared_with_others(step)
+    assert outcome == "missing" or "200 traced syncs" in judge(case.evidence).sentence
 
 
 def test_bios_of_a_partition_are_traced_at_the_disk() -> None:

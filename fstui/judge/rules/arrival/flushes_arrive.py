@@ -90,6 +90,8 @@ def _arrived(case: Case, proof: Proof) -> Conclusion:
 def _flushes_clause(accounts: Sequence[FlushAccount], per_sync: str) -> str:
     arrivals = [account.arrival for account in accounts]
     syncs, expected = count(sum(arrival.syncs for arrival in arrivals)), arrivals[0].expected
+    if any(account.arrival.syncs < account.syncs for account in accounts):
+        syncs = f"{syncs} traced"
     all_arrived = all(arrival.flushes >= arrival.syncs for arrival in arrivals)
     if per_sync == "1.00" and expected == (1, 1) and all_arrived:
         return f"Each of {syncs} syncs sent one flush"
