@@ -174,6 +174,7 @@ def test_run_next_to_four_neighbours_attributes_flushes(workshop: Path) -> None:
     with disks.on_loop(workshop) as storage, neighbours(storage.directory, 4):
         run = headless.measure("fsync-rate", storage)
     assert run.untraced is None
+    flushes_of_others = 0
     for name in ("fdatasync", "O_DIRECT+fdatasync", "O_DIRECT+O_DSYNC", "16 writers, fdatasync"):
         step = headless.step_named(run, name)
         (seen,) = (device for device in step.trace or () if device.device == storage.device)
@@ -182,7 +183,8 @@ def test_run_next_to_four_neighbours_attributes_flushes(workshop: Path) -> None:
         # jbd2_log_do_checkpoint() in fs/jbd2/checkpoint.c
         syncs = step.traced_part.syncs if step.traced_part else step.syncs
         assert syncs <= (seen.requested_by_us or 0) <= syncs * 1.02 + step.writers, name
-        assert seen.requested_by_others
+        flushes_of_others += seen.requested_by_others or 0
+    assert flushes_of_others
 
 
 def test_run_without_a_trace_reports_the_reason(workshop: Path) -> None:
