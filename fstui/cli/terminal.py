@@ -57,7 +57,7 @@ def start(directory: str | None = None, *, trust_directory: bool = False, simula
 
 def _leave_out_openssl() -> None:
     """Keep asyncio and hashlib from loading OpenSSL (5 MiB). The app uses no TLS, and Python has its own hashes."""
-    if find_spec("_sha2") or find_spec("_sha256"):  # since Python 3.12, and in older versions
+    if find_spec("_sha2") or find_spec("_sha256"):  # the new name since Python 3.12, and the old one
         for module in ("ssl", "_hashlib"):
             sys.modules.setdefault(module, cast("ModuleType", None))  # importing it raises ImportError
 

@@ -36,7 +36,7 @@ FAST_OPS_PER_S = 800
 MAX_MOMENTS = 16
 MIN_INTERVALS = 16
 MIN_INTERVAL_NS = 100_000_000
-"""Minimum length of an interval at the start of a step."""
+"""Minimum length of an interval. It doubles when there are too many intervals (``Intervals.min_length_ns``)."""
 
 
 class OperationInFlight(Base, frozen=True, kw_only=True):
@@ -85,7 +85,7 @@ class StepRecorder:
         self.first_counters: Counters | None = None
         self.newest_counters: Counters | None = None
         self._moments: list[_Moment] = []
-        """First the newest moment before which all operations have been reported, then later moments."""
+        """First the newest moment before which all operations have been reported, then the newest later moments."""
         self._reported_ns: dict[int, int] = {}
         """The end of the last operation that each writer reported."""
         self._elapsed_ns = 0

@@ -31,8 +31,8 @@ few bytes arrived."""
 ENOUGH_SHARE = 0.9
 """A number below this share of the expected one is too small."""
 MISSING_TOLERANCE = 0.002
-"""If the expected number is exact, or a range from 1, this share of the syncs, or one sync, may lack its flushes. In
-over 300 such steps on durable storage (ext, XFS, btrfs, ZFS) none was missing. ``ENOUGH_SHARE`` would overlook
+"""If the expected number is exact, or a range from 1, this share of the syncs, or one sync, may lack flushes. In over
+300 such steps on durable storage (ext, XFS, btrfs, ZFS) none was missing. ``ENOUGH_SHARE`` would overlook
 a library that drops every twelfth or twentieth sync."""
 SURPLUS_TOLERANCE = 0.05
 """A surplus of more than this share of the expected number came from another process."""
@@ -186,16 +186,13 @@ class FlushAccount(NamedTuple):
             suffix = f"; fstui's own, according to {TRACE}"
             operations = "syncs" if arrival.syncs == self.syncs else "traced syncs"
             return arrival.line(self.step, requests="flushes or FUA writes", operations=operations, suffix=suffix)
-        own = f"; {self._own_flushes_text}, according to {TRACE}" if self.trace else ""
-        return arrival.line(self.step, requests="flushes", suffix=own)
-
-    @property
-    def _own_flushes_text(self) -> str:
-        trace = self.trace
-        assert trace
-        if trace.syncs == self.syncs:
-            return f"{count(trace.own.low)} of them by fstui"
-        return f"fstui itself sent {count(trace.own.low)} for the {count(trace.syncs)} syncs that were traced"
+        if self.trace is None:
+            return arrival.line(self.step, requests="flushes")
+        own = f"{count(self.trace.own.low)} of them by fstui"
+        if self.trace.syncs != self.syncs:
+            traced = f"{count(self.trace.syncs)} syncs that were traced"
+            own = f"fstui itself sent {count(self.trace.own.low)} for the {traced}"
+        return arrival.line(self.step, requests="flushes", suffix=f"; {own}, according to {TRACE}")
 
     @property
     def byte_line(self) -> str:

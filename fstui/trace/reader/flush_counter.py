@@ -182,7 +182,7 @@ class FlushCounter(EventRecording):
         missing = lost_events - self._lost_before + self._is_incomplete
         self._lost_before, self._step_start_ns = lost_events, None
         requests_known, self._requests_known = self._requests_known, True
-        if FORK_EVENT not in self._recorded_events:
+        if not self._recorded_events:
             self._add_kernel_threads()  # those that started during the pause
         self._record(EVENTS)
         return [sums.as_dict(missing, self._in_outermost_namespace, requests_known) for sums in self._sums.values()]

@@ -90,12 +90,11 @@ def _arrived(case: Case, proof: Proof) -> Conclusion:
 def _flushes_clause(accounts: Sequence[FlushAccount], per_sync: str) -> str:
     arrivals = [account.arrival for account in accounts]
     syncs, expected = count(sum(arrival.syncs for arrival in arrivals)), arrivals[0].expected
-    if any(account.arrival.syncs < account.syncs for account in accounts):
-        syncs = f"{syncs} traced"
+    part = " traced" if any(account.arrival.syncs < account.syncs for account in accounts) else ""
     all_arrived = all(arrival.flushes >= arrival.syncs for arrival in arrivals)
     if per_sync == "1.00" and expected == (1, 1) and all_arrived:
-        return f"Each of {syncs} syncs sent one flush"
-    return f"{syncs} syncs sent {per_sync} flushes each ({words.expected_text(expected)} expected)"
+        return f"Each of {syncs}{part} syncs sent one flush"
+    return f"{syncs}{part} syncs sent {per_sync} flushes each ({words.expected_text(expected)} expected)"
 
 
 def _attribution(case: Case, accounts: Sequence[FlushAccount]) -> str:
