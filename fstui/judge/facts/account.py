@@ -13,6 +13,8 @@ make up for them.
 from collections.abc import Callable, Iterable
 from typing import Literal, NamedTuple
 
+from msgspec.structs import replace
+
 from fstui.judge import words
 from fstui.judge.facts.composition import flush_counters
 from fstui.judge.facts.stack import Level
@@ -53,10 +55,19 @@ class Arrival(NamedTuple):
     def per_sync(self) -> float:
         return self.flushes / self.syncs if self.syncs else 0.0
 
+    def part(self, step: Step) -> Step:
+        """Return the step, shortened to its traced part if the flushes are those of the trace."""
+        part = step.traced_part if self.trace else None
+        return replace(step, elapsed_s=part.elapsed_s) if part else step
+
+    def operations(self, step: Step, name: str = "syncs") -> str:
+        """Return the number of syncs: ``2 000 syncs``, or ``200 traced syncs`` if a part of the step was traced."""
+        return f"{count(self.syncs)} {'traced ' if self.trace and step.traced_part else ''}{name}"
+
     def line(self, step: Step, *, requests: str, operations: str = "syncs", suffix: str = "") -> str:
         """Return the line of evidence. ``requests``, ``operations``: the words for the flushes and the syncs."""
         where = words.devices(self.devices)
-        arrived = f"{count(self.flushes)} {requests} for {count(self.syncs)} {operations} at {where}"
+        arrived = f"{count(self.flushes)} {requests} for {self.operations(step, operations)} at {where}"
         return f"{step.name}: {arrived} ({ratio(self.per_sync)}, {words.expected_text(self.expected)} expected{suffix})"
 
 
@@ -184,8 +195,7 @@ class FlushAccount(NamedTuple):
         arrival = self.arrival
         if arrival.trace:
             suffix = f"; fstui's own, according to {TRACE}"
-            operations = "syncs" if arrival.syncs == self.syncs else "traced syncs"
-            return arrival.line(self.step, requests="flushes or FUA writes", operations=operations, suffix=suffix)
+            return arrival.line(self.step, requests="flushes or FUA writes", suffix=suffix)
         if self.trace is None:
             return arrival.line(self.step, requests="flushes")
         own = f"{count(self.trace.own.low)} of them by fstui"

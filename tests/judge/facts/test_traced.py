@@ -73,7 +73,9 @@ def test_a_part_that_was_traced_decides_for_the_step(own: int, outcome: str, per
     counts = StepCounts(case)
     assert counts.flushes(step, step.settings) == per_sync * SYNCS
     assert counts.shared_with_others(step)
-    assert outcome == "missing" or "200 traced syncs" in judge(case.evidence).sentence
+    sentence = judge(case.evidence).sentence
+    assert "200 traced syncs" in sentence and f"{part.elapsed_s:.1f} s" in sentence
+    assert outcome == "complete" or f"produced {own} flushes" in sentence
 
 
 def test_bios_of_a_partition_are_traced_at_the_disk() -> None:

@@ -58,14 +58,14 @@ def flushes_missing(case: Case) -> Iterator[Conclusion]:
     if not missing:
         return
     worst = fewest_flushes(missing)
-    arrival, filesystem = worst.arrival, worst.level.filesystem
+    step, arrival, filesystem = worst.step, worst.arrival, worst.level.filesystem
     where, per_sync = words.devices(arrival.devices), ratio(arrival.per_sync)
     expected = words.expected_text(arrival.expected)
     yield Conclusion(
         title=f"{per_sync} flushes per sync at {where}, {expected} expected",
-        sentence=f"{count(worst.syncs)} syncs ({worst.step.name}) produced {count(arrival.flushes)} flushes at {where}"
-        f"{_trace_clause(arrival)} in {words.time_measured([worst.step])}: {per_sync} each, {expected} expected from "
-        f"{words.label(filesystem)}. {_dropped_by(case, worst)} drops them"
+        sentence=f"{arrival.operations(step)} ({step.name}) produced {count(arrival.flushes)} flushes at {where}"
+        f"{_trace_clause(arrival)} in {words.time_measured([arrival.part(step)])}: {per_sync} each, {expected} "
+        f"expected from {words.label(filesystem)}. {_dropped_by(case, worst)} drops them"
         f"{' for a time' if case.flushes.is_temporary(worst) else ''}, so a power cut loses what the write cache "
         "holds.",
         verdict="not-durable",

@@ -64,8 +64,8 @@ def _missing_flushes(case: Case, missing: Sequence[CountedCommits]) -> Conclusio
     return Conclusion(
         title=f"{per_commit} flushes per commit at {where}, {worst.expected:g} expected",
         sentence=f"{settings.database} is set to durable commits ({', '.join(settings.settings)}), and "
-        f"{count(arrival.syncs)} commits ({step.name}) produced {count(arrival.flushes)} flushes at {where} "
-        f"in {words.time_measured([step])}: {per_commit} each, {worst.expected:g} expected. {cause}",
+        f"{arrival.operations(step, 'commits')} ({step.name}) produced {count(arrival.flushes)} flushes at {where} "
+        f"in {words.time_measured([arrival.part(step)])}: {per_commit} each, {worst.expected:g} expected. {cause}",
         verdict="not-durable",
         scope="process",
         steps=[commits.step for commits in missing],
