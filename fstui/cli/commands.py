@@ -143,7 +143,7 @@ def group(ctx: click.Context, trust_dir: bool, simulate: str | None) -> object:
       fstui check                       measure and judge every filesystem
       fstui run fsync-rate /srv/data    one scenario in one directory
     """
-    if simulate and ctx.invoked_subcommand in COMMANDS.keys() - SIMULATE_COMMANDS:
+    if simulate is not None and ctx.invoked_subcommand in COMMANDS.keys() - SIMULATE_COMMANDS:
         raise Refused(f"--simulate works with the app and with {', '.join(sorted(SIMULATE_COMMANDS))}")
     return None if ctx.invoked_subcommand else start(trust_directory=trust_dir, simulate=simulate)
 

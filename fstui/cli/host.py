@@ -50,7 +50,7 @@ def list_(format_: str, output: Path | None, simulate: str | None) -> None:
 
     Example: fstui list --format json
     """
-    session = session_on(simulate)[0] if simulate else Session.local()
+    session = session_on(simulate)[0] if simulate is not None else Session.local()
     asyncio.run(_list(session, format_, output))
 
 
@@ -145,7 +145,7 @@ def make_checkup(
     directories: Sequence[str], scenario: str, *, yes: bool, trace: str, trust_dir: bool, simulate: str | None
 ) -> Checkup:
     """Find the filesystems to measure, and ask about busy ones. Raises Refused if none is left."""
-    if simulate:
+    if simulate is not None:
         session, _ = session_on(simulate)
     else:
         session = Session.local(trace=trace != "off", trust_directory=trust_dir)

@@ -149,7 +149,8 @@ def parse_settings(settings: Sequence[str]) -> dict[str, str]:
 
 
 def _own_or_global_value(context: click.Context, param: click.Parameter, value: object) -> object:
-    return value or context.find_root().params.get(str(param.name), value)
+    # not "value or": an empty DISK from an unset shell variable must be refused, not measure the real storage
+    return context.find_root().params.get(str(param.name), value) if value in (None, False) else value
 
 
 trust_option: Callable[[Any], Any] = click.option(

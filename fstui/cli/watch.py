@@ -70,8 +70,8 @@ def watch(
       sudo fstui watch --mount /var/lib/mysql
       sudo fstui watch --at-risk --seconds 60
     """
-    session = session_on(simulate)[0] if simulate else Session.local()
-    if simulate and not at_risk:
+    session = session_on(simulate)[0] if simulate is not None else Session.local()
+    if simulate is not None and not at_risk:
         say(f"{simulation_warning(session.simulated or '')} A simulated program commits 50 times a second.")
     start = session.watch_risk if at_risk else session.watch
     return asyncio.run(_watch(lambda: start(pid, mount), seconds, format_, output))

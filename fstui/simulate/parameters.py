@@ -10,6 +10,7 @@ from fstui.model.base import Base
 from fstui.model.errors import Refused, hint_for
 from fstui.model.shipped import shipped_files
 from fstui.model.storage import MediumCache, MediumClass
+from fstui.state.files import read_regular
 
 
 class ParameterTable(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -172,12 +173,15 @@ def load(name: str, changes: dict[str, Any] | None = None) -> SimulationParamete
     """Load a disk by name or file. ``changes``: ``disk.platter.rpm`` → value. Raises Refused with file and key."""
     path = _path_of(name)
     try:
-        document = msgspec.toml.decode(path.read_bytes())
+        text, _ = read_regular(path)
+        document = msgspec.toml.decode(text)
         msgspec.convert(document, SimulationParameters)  # before the changes, so that an error must be in the file
     except OSError as error:
         raise Refused(f"{path}: {error.strerror}") from None
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise Refused(f"{path}: {_reason(error)}") from None
+    except (ValueError, RecursionError) as error:  # ValueError: a very long integer
+        raise Refused(f"{path}: {error}") from None
     for key, value in (changes or {}).items():
         _set_value(document, key, value)
     try:

@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 
 from tests.cli.conftest import Fstui
@@ -70,6 +72,22 @@ def test_a_power_cut_has_no_row_of_dashes(fstui: Fstui) -> None:
     done = fstui("run", "--simulate", "hdd-7200", "check", "--pull-plug", "0.5")
     lines = [line for line in done.stdout.decode().splitlines() if line.startswith("power cut")]
     assert len(lines) == 1 and lines[0].startswith("power cut: ") and b"I/O path: fdatasync" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "words", [("check", "--simulate", ""), ("--simulate", "", "check"), ("list", "--simulate", "")]
+)
+def test_an_empty_disk_name_measures_no_real_storage(fstui: Fstui, words: tuple[str, ...]) -> None:
+    done = fstui(*words)
+    assert done.returncode == 2 and b"no simulated disk ''" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["/dev/zero", "nested.toml", "long.toml"])
+def test_a_file_that_is_no_disk_is_refused(fstui: Fstui, name: str, tmp_path: Path) -> None:
+    (tmp_path / "nested.toml").write_text("a = " + "[" * 100_000)
+    (tmp_path / "long.toml").write_text("a = " + "9" * 10_000)
+    done = fstui("list", "--simulate", str(tmp_path / name))
+    assert done.returncode == 2 and str(tmp_path / name) in done.stderr.decode()
 
 
 def test_a_watch_of_a_simulated_disk_is_marked(fstui: Fstui) -> None:
