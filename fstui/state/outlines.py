@@ -209,7 +209,7 @@ def _read_index() -> dict[str, IndexEntry]:
     try:
         data, _ = read_regular(paths.state_dir() / INDEX)
         index = msgspec.json.decode(data, type=_Index)
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return {}
     return index.files if index.version == VERSION else {}
 

@@ -27,7 +27,7 @@ class _File(Generic[T]):
         try:
             data, _ = files.read_regular(paths.state_dir() / self._name)
             return msgspec.json.decode(data, type=self._kind)
-        except (OSError, Refused, msgspec.DecodeError, UnicodeDecodeError):
+        except (OSError, Refused, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return self._default
 
     def write(self, value: T) -> None:

@@ -233,7 +233,7 @@ def test_a_changed_file_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [one.verdict for one in runs.history()] == ["suspicious", "suspicious", "consistent"]
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b'{"version": 0}', b"\xff"])
+@pytest.mark.parametrize("content", [b"", b"{", b'{"version": 0}', b"\xff", b'{"files":' * 100_000])
 def test_a_broken_index_is_rebuilt(content: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     many_runs(monkeypatch)
     (paths.state_dir() / outlines.INDEX).write_bytes(content)

@@ -35,6 +35,12 @@ def test_a_broken_file_is_empty_and_is_replaced() -> None:
     assert declared("disk-a") == Declaration(medium="ssd", remembered=True)
 
 
+def test_a_deeply_nested_file_is_empty() -> None:
+    files.create_private_directory(paths.state_dir())
+    (paths.state_dir() / "declarations.json").write_text('{"disk-a":' * 100_000)
+    assert declared("disk-a") is None
+
+
 def reference(name: str, per_s: float) -> OwnReference:
     return OwnReference(
         name=name, operation="fsync", block_bytes=4096, media=("ssd",), slowest_per_s=per_s, per_s=per_s

@@ -322,7 +322,7 @@ def _write(lab: Lab) -> None:
 
 
 def _read() -> Lab | None:
-    with suppress(OSError, Refused, ValueError, msgspec.ValidationError):
+    with suppress(OSError, Refused, ValueError, RecursionError):
         data, _ = files.read_regular(paths.state_dir() / _RECORD_NAME)
         return msgspec.convert(json.loads(data), Lab)
     return None
