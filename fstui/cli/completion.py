@@ -135,15 +135,21 @@ def _install(shell: str, script: str) -> None:
 
 def _script_path(shell: str) -> Path:
     """Return the path where the shell looks for a user's completions. Raises Refused without a home directory."""
-    if not (home := os.environ.get("HOME")):
+    if not Path(home := os.environ.get("HOME", "")).is_absolute():
         raise Refused("there is no home directory to install into. Set HOME")
-    data = Path(os.environ.get("XDG_DATA_HOME") or f"{home}/.local/share")
-    config = Path(os.environ.get("XDG_CONFIG_HOME") or f"{home}/.config")
+    data = _xdg_directory("XDG_DATA_HOME", f"{home}/.local/share")
+    config = _xdg_directory("XDG_CONFIG_HOME", f"{home}/.config")
     return {
         "bash": data / "bash-completion/completions/fstui",
         "zsh": data / "zsh/site-functions/_fstui",
         "fish": config / "fish/completions/fstui.fish",
     }[shell]
+
+
+def _xdg_directory(variable: str, default: str) -> Path:
+    """Return the directory in the variable. A relative path is ignored, as the XDG specification requires."""
+    directory = Path(os.environ.get(variable, ""))
+    return directory if directory.is_absolute() else Path(default)
 
 
 def scenarios(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:

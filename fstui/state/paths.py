@@ -1,6 +1,7 @@
 """The paths of the XDG directories in which fstui keeps its files. They may not exist yet."""
 
 import os
+import pwd
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -41,7 +42,17 @@ def _directory(variable: str, default: str) -> Path:
     directory = Path(os.environ.get(variable, ""))
     if directory.is_absolute():
         return directory / "fstui"
+    home = Path(os.environ.get("HOME", ""))
+    if not home.is_absolute():
+        home = _home_of_user()
+    if not home.is_absolute():
+        raise Refused(f"User {os.getuid()} has no home directory to keep runs in. Set HOME or {variable}.")
+    return home / default / "fstui"
+
+
+def _home_of_user() -> Path:
+    """Return the home directory from the user database; an empty path if the user is not in it."""
     try:
-        return Path.home() / default / "fstui"
-    except RuntimeError:
-        raise Refused(f"User {os.getuid()} has no home directory to keep runs in. Set HOME or {variable}.") from None
+        return Path(pwd.getpwuid(os.getuid()).pw_dir)
+    except KeyError:
+        return Path()

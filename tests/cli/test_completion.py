@@ -73,6 +73,13 @@ def test_a_foreign_completion_file_is_not_replaced(fstui: Fstui, own_home: Path)
     assert done.returncode == 2 and b"was not written by fstui" in done.stderr and mine.read_text() == "# mine"
 
 
+def test_a_relative_xdg_directory_is_ignored(fstui: Fstui, own_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", "relative")
+    monkeypatch.chdir(own_home)
+    assert fstui("completion", "fish", "--install").returncode == 0
+    assert (own_home / ".config/fish/completions/fstui.fish").exists() and not (own_home / "relative").exists()
+
+
 def test_the_man_page_has_every_command() -> None:
     lines = list(documentation._page(click.Context(group, info_name="fstui")))
     sections = [line for line in lines if line.startswith(".SS fstui ")]

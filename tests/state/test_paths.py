@@ -25,8 +25,12 @@ def test_directories_are_those_of_the_xdg_specification(
     assert (paths.runs_dir(), paths.ledger_dir()) == (Path(state, "runs"), Path(state, "ledger"))
 
 
-def test_without_home_the_password_database_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("HOME")
+@pytest.mark.parametrize("home", [None, "", "relative"])
+def test_without_home_the_password_database_is_used(home: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    if home is None:
+        monkeypatch.delenv("HOME")
+    else:
+        monkeypatch.setenv("HOME", home)
     assert paths.state_dir() == Path(pwd.getpwuid(os.getuid()).pw_dir) / ".local/state/fstui"
 
 
