@@ -40,13 +40,13 @@ async def write(path: str, data: bytes) -> str:
 
 
 def check_output_file(path: Path) -> None:
-    if path.is_dir():
-        raise Refused(f"--output {path} is a directory: name a file in it")
-    if not path.parent.is_dir():
-        raise Refused(f"--output {path}: there is no directory {path.parent}")
     try:
+        if path.is_dir():
+            raise Refused(f"--output {path} is a directory: name a file in it")
+        if not path.parent.is_dir():
+            raise Refused(f"--output {path}: there is no directory {path.parent}")
         os.close(open_parent(path)[0])  # raises OSError if another user could redirect the path
-    except OSError as error:
+    except OSError as error:  # also if the path is too long
         raise Refused(f"--output {path}: {error.strerror}") from None
     if not os.access(path if path.exists() else path.parent, os.W_OK):
         raise Refused(f"--output {path} is not writable by this user")

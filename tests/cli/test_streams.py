@@ -206,6 +206,11 @@ def test_an_output_file_is_replaced_atomically(tmp_path: Path) -> None:
     assert not list(tmp_path.glob(".*"))
 
 
+def test_an_output_path_that_is_too_long_is_refused(tmp_path: Path) -> None:
+    done = prefork.run("history", "--output", tmp_path / ("x" * 300))
+    assert done.returncode == 2 and b"File name too long" in done.stderr
+
+
 def test_output_into_a_pipe_is_written_to_it(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
