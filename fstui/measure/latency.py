@@ -180,6 +180,8 @@ class Timeline:
         # if the length of the step is unknown, begin with short intervals
         self.width_ns = int(length_s * 1e9 / points) if length_s else 250_000_000
         self.max_intervals = 2 * points
+        self.total = 0
+        """The number of all values."""
         self._histogram = Histogram()
         self._pending: dict[int, Histogram] = {}
         self._intervals: dict[int, Histogram] = {}
@@ -194,6 +196,7 @@ class Timeline:
 
     def add(self, ends_ns: Sequence[int], values: Sequence[int], start_ns: int = 0) -> None:
         """Add end times (ascending) and durations of one writer. ``start_ns``: start of the step, on the same clock."""
+        self.total += len(values)
         first = 0
         while first < len(ends_ns):
             interval = self._interval_at(ends_ns[first] - start_ns)

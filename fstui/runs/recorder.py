@@ -112,7 +112,7 @@ class StepRecorder:
     @property
     def ops(self) -> int:
         """The number of operations that returned. If the program does not report each operation, its own count."""
-        return self.operations.total - self._unfinished_ops or self._figures.ops
+        return self.timeline.total - self._unfinished_ops or self._figures.ops
 
     @property
     def syncs(self) -> int:
@@ -122,7 +122,7 @@ class StepRecorder:
     @property
     def bytes(self) -> int:
         """Bytes written by the program, from the number of its blocks or by its own count."""
-        return self.settings.written_bytes(self.operations.total - self._unfinished_ops, self._figures)
+        return self.settings.written_bytes(self.timeline.total - self._unfinished_ops, self._figures)
 
     def begin(self, counters: Counters) -> None:
         """Start with the counters that were read between ``ready`` and ``go``."""
@@ -167,7 +167,7 @@ class StepRecorder:
     def end_traced_part(self) -> None:
         """End the traced part after the last operation that was reported."""
         end = Counters(monotonic_ns=max(self._reported_ns.values()))
-        self._traced_until = _Moment(end, self.operations.total, self.sync_parts.total)
+        self._traced_until = _Moment(end, self.timeline.total, self.sync_parts.total)
 
     @property
     def traced_until_ns(self) -> int | None:
@@ -196,7 +196,7 @@ class StepRecorder:
         changes = difference(self.newest_counters, counters)
         lowest_changes = [device for device in changes if device.device in self._lowest]
         self.newest_counters = counters
-        self._moments.append(_Moment(counters, self.operations.total, self.sync_parts.total))
+        self._moments.append(_Moment(counters, self.timeline.total, self.sync_parts.total))
         self._drop_old_moments()
         self.timeline.add_counters(
             counters.monotonic_ns - self.started_ns,

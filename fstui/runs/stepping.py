@@ -27,8 +27,10 @@ from fstui.state.workspace import HeldDirectory
 if TYPE_CHECKING:
     from fstui.runs.cpu_meter import CpuMeter
 
-COUNTERS_INTERVAL_S = 0.25
-"""How often the counters are read."""
+COUNTERS_INTERVAL_S = 0.22
+"""Read the counters when samples arrive, because this process is awake then, but not more often than this."""
+MAX_COUNTERS_INTERVAL_S = 0.4
+"""If no samples arrive, read the counters after this time."""
 SNAPSHOT_INTERVAL_S = 0.5
 """How often a snapshot is sent. Each wake-up of this process can delay the operation that the probe measures."""
 STOP_TIMEOUT_S = 1.0
@@ -63,7 +65,7 @@ class StepRunner:
         self._stop_time_s: float | None = None
         self._start_time_s = time.monotonic()
         self._ready_time_s: float | None = None
-        self._snapshot_time_s = self._start_time_s
+        self._counters_time_s = self._snapshot_time_s = self._start_time_s
         self._preparation = StepPreparing(index=index, name=planned_step.name, done=0, total=0)
         self._frame_time_s = self._start_time_s
         self.facts: Process | None = None
@@ -97,8 +99,9 @@ class StepRunner:
         listener = asyncio.ensure_future(self._listen(self._probe))
         try:
             while not listener.done() and not self._is_stuck():
-                await asyncio.wait({listener}, timeout=COUNTERS_INTERVAL_S)
-                self._read_counters()
+                elapsed_s = time.monotonic() - self._counters_time_s
+                await asyncio.wait({listener}, timeout=max(0, MAX_COUNTERS_INTERVAL_S - elapsed_s))
+                self._read_counters(MAX_COUNTERS_INTERVAL_S)
         finally:
             listener.cancel()
             await asyncio.wait({listener})
@@ -118,6 +121,7 @@ class StepRunner:
                 self._recorder.add_samples(frame)
                 if self._recorder.is_slowed_by_trace and self._trace.pause():
                     self._recorder.end_traced_part()
+                self._read_counters(COUNTERS_INTERVAL_S)
             else:
                 self._on_frame(probe, frame)
             if self._recorder.has_ended:
@@ -166,8 +170,12 @@ class StepRunner:
             elapsed_s = (recorder.times.end_ns - recorder.started_ns) / 1e9
             recorder.reported_figures.merge(self._cpu_meter.figures(elapsed_s, recorder.settings.writers))
 
-    def _read_counters(self) -> None:
+    def _read_counters(self, interval_s: float) -> None:
+        """Read the counters, and send a snapshot when one is due, unless they were read less than this time ago."""
         now = time.monotonic()
+        if now - self._counters_time_s < interval_s:
+            return
+        self._counters_time_s = now
         if self._ready_time_s is not None and not self._recorder.has_ended:
             self._recorder.add_counters(self._machine.counters(self._stack))
         if now - self._snapshot_time_s >= 0.9 * SNAPSHOT_INTERVAL_S:  # the event loop may wake up slightly early

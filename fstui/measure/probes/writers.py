@@ -46,6 +46,10 @@ MAX_PENDING_FRAMES = 128
 SLOW_STEP_OPS = 50
 SLOW_STEP_EXTRA_NS = 5_000_000_000
 """A step with fewer than SLOW_STEP_OPS operations may run this much longer than planned."""
+WATCH_INTERVAL_S = 0.5
+"""Time between two checks of the coordinator. Each can delay the next operation."""
+WATCH_INTERVAL_OF_SILENT_S = 0.1
+"""Time between two checks while an operation of a writer does not return."""
 BLOCKED_NS = 500_000_000
 """If the last check of a writer was longer ago, the system call that blocks the writer is reported."""
 STARTED, ENDED, DELAYED, LAST_CHECK, CPU_WAIT, LONGEST_CPU_WAIT, STOLEN, STOPPED, FROZEN = range(9)
@@ -322,21 +326,28 @@ def watch(pids: list[int], lifeline_fd: int, shared: Shared, commands: CommandLi
     own_stops: list[int] = []
     """Not empty if this process was stopped since the last check, probably together with the writers."""
     signal.signal(signal.SIGCONT, lambda number, _: own_stops.append(number))
-    checked_ns, have_ended = clock(), False
+    checked_ns, have_ended, interval_s = clock(), False, WATCH_INTERVAL_S
     while not have_ended:
-        have_ended = commands.wait_until_closed(lifeline_fd, timeout_s=0.25)
+        have_ended = commands.wait_until_closed(lifeline_fd, interval_s)
         if commands.stop_requested:
             shared.stop()
-        previous_check_ns, checked_ns = checked_ns, clock()
+        previous_check_ns, checked_ns, interval_s = checked_ns, clock(), WATCH_INTERVAL_S
         for number, pid in enumerate(pids):
             state = shared.state_of(number)
             last_check_ns = state[LAST_CHECK]
             silent_ns = checked_ns - last_check_ns if last_check_ns else 0
-            if own_stops or (silent_ns > POLL_INTERVAL_NS and sync_path.is_stopped(pid)):
+            if own_stops:
                 state[STOPPED] += checked_ns - previous_check_ns
-            elif silent_ns > POLL_INTERVAL_NS and not have_ended and (call := sync_path.blocking_call(pid)):
+                continue
+            if silent_ns <= POLL_INTERVAL_NS:
+                continue
+            interval_s = WATCH_INTERVAL_OF_SILENT_S
+            waited_ns = min(silent_ns, checked_ns - previous_check_ns)
+            if sync_path.is_stopped(pid):
+                state[STOPPED] += waited_ns
+            elif not have_ended and (call := sync_path.blocking_call(pid)):
                 if call.endswith(ON_FROZEN):
-                    state[FROZEN] += checked_ns - previous_check_ns
+                    state[FROZEN] += waited_ns
                 if silent_ns > BLOCKED_NS:
                     send("inflight", since_ns=last_check_ns, call=call, writer=number)
         own_stops.clear()
