@@ -49,13 +49,6 @@ def visible_mounts(mounts: Sequence[Mount]) -> tuple[Mount, ...]:
     return tuple(mount for mount in mounts if topmost.get(mount.mount_point) is mount)
 
 
-def covered_mounts(all_mounts: Sequence[Mount], visible: Sequence[Mount]) -> tuple[Mount, ...]:
-    """Return the mounts that no path reaches, each with a unique mount point. They may be in use."""
-    reached_numbers = frozenset(mount.number for mount in visible)
-    covered = (mount for mount in all_mounts if mount.number not in reached_numbers)
-    return tuple(mount._replace(mount_point=f"{mount.mount_point} (covered {mount.number})") for mount in covered)
-
-
 def mount_of_path(path: str, by_mount_point: Mapping[str, Mounted]) -> Mounted | None:
     """Return the mount that holds an absolute path: the one with the longest mount point. This touches no file."""
     candidates = (path, *parents(path))

@@ -62,13 +62,11 @@ class Graph:
     def __init__(self, tree: Tree, host: Host, tool_outputs: ToolOutputs) -> None:
         self.mounts = mounts.read_mounts(tree)
         self.visible_mounts = mounts.visible_mounts(self.mounts)
-        covered = mounts.covered_mounts(self.mounts, self.visible_mounts)
-        self._by_mount_point = {mount.mount_point: mount for mount in (*covered, *self.visible_mounts)}
+        self._by_mount_point = {mount.mount_point: mount for mount in self.visible_mounts}
         self._host = host
-        visible_points = {mount.mount_point: mount for mount in self.visible_mounts}
-        mount_of_path = partial(mounts.mount_of_path, by_mount_point=visible_points)
+        mount_of_path = partial(mounts.mount_of_path, by_mount_point=self._by_mount_point)
         # of several mounts of a device, the first is used
-        by_device = {mount.device: mount for mount in reversed((*self.visible_mounts, *covered))}
+        by_device = {mount.device: mount for mount in reversed(self.visible_mounts)}
         sources = Sources(tree, BlockDeviceNames(tree), tool_outputs, mount_of_path, by_device.get)
         self.readers = Readers(sources)
         self._other_layers: dict[str, Node] = {}
@@ -183,7 +181,7 @@ def _unused(graph: Graph, targets: Sequence[Target]) -> tuple[Node, ...]:
     """Return the devices that no mounted filesystem uses. A partition is listed only if its disk is in use."""
     tree, names = graph.readers.sources.tree, graph.readers.sources.names
     used = {node.id for target in targets for node in target.stack}
-    # no path reaches the devices of covered mounts, but they are in use
+    # no path reaches some mounts, but their devices are in use
     hidden = {names.by_number(mount.device) for mount in graph.mounts} - used
     used.update(node.id for name in hidden if name is not None for node in graph.stack(name))
     unused = []

@@ -1,7 +1,7 @@
 """Loop devices: a file that serves as a disk.
 
-Readings: ``backing_file``, ``named``, ``dio`` (1 | 0), ``offset``, ``ro``. The kernel appends " (deleted)" to the path
-of a deleted file. ``named`` is present if the file was not deleted and its own name ends in " (deleted)".
+Readings: ``backing_file``, ``dio`` (1 | 0), ``offset``, ``ro``. The kernel appends " (deleted)" to the path of a deleted
+file.
 """
 
 import os
@@ -17,7 +17,6 @@ from fstui.storage.layers.facts import is_read_only
 from fstui.storage.layers.kinds import LayerKind, kind
 from fstui.storage.layers.readers import DeviceReader, LayerDescription, without_none
 from fstui.storage.tool_output import Command
-from fstui.storage.tree import SECTOR_BYTES
 
 _MEMFD = "/memfd:"
 """The beginning of the path of a file in memory (memfd_create(2)), which has no name in any directory."""
@@ -25,7 +24,7 @@ _DELETED = " (deleted)"
 LIST_COMMAND = ("losetup", "--list", "--noheadings", "--raw", "--output", "NAME,BACK-MAJ:MIN,BACK-INO")
 """Prints the device number of the filesystem of each file, and the inode of the file. They come from the loop device
 itself (LOOP_GET_STATUS64, loop(4)), so they are correct even if the path leads to another file."""
-_STAT_OUTPUT = r"(?a)(\d{1,15}) (\d{1,20}) ([0-9a-f]{1,8}):([0-9a-f]{1,8}) (\d{1,20})"
+_STAT_OUTPUT = r"(?a)(\d{1,15}) (\d{1,20}) ([0-9a-f]{1,8}):([0-9a-f]{1,8})"
 """What ``stat_command`` prints."""
 _ANONYMOUS = "0:"
 """The beginning of the device numbers of filesystems without a block device, such as tmpfs. A subvolume of btrfs and a
@@ -46,7 +45,6 @@ class _FoundFile(NamedTuple):
     identity: Identity
     device: str
     """``major:minor`` if the file is a device node, else 0:0."""
-    size_bytes: int
 
 
 def uses_direct_io(node: Node) -> bool:
@@ -56,15 +54,13 @@ def uses_direct_io(node: Node) -> bool:
 def deleted_backing_file(node: Node) -> Reading | None:
     """Return ``backing_file`` if that name was deleted. The file may still have another name (a hard link)."""
     file = node.reading("backing_file")
-    if file is None or node.reading("named") is not None or file.value.startswith(_MEMFD):
-        return None
-    return file if file.value.endswith(_DELETED) else None
+    is_deleted = file is not None and file.value.endswith(_DELETED) and not file.value.startswith(_MEMFD)
+    return file if is_deleted else None
 
 
 def stat_command(path: str) -> Command:
-    """Return the command that prints what is at a path: device number, inode, its own device number if it is a device
-    node, size."""
-    return ("stat", "--dereference", "--format=%d %i %t:%T %s", "--", path)
+    """Return the command that prints what is at a path: device number, inode, its own number if it is a device node."""
+    return ("stat", "--dereference", "--format=%d %i %t:%T", "--", path)
 
 
 def file_layer(path: str, mount: Mount | None, reason: str | None = None) -> Node:
@@ -81,7 +77,6 @@ class LoopReader(DeviceReader):
         below, other_layers = self._backing(name, file) if file else ((), ())
         settings = (
             Reading(what="backing_file", value=file, path=path) if file else None,
-            self._deleted_in_name(name, file) if file else None,
             self.tree.reading("dio", f"/sys/block/{name}/loop/dio"),
             self.tree.reading("offset", f"/sys/block/{name}/loop/offset"),
             self.tree.reading("ro", f"/sys/block/{name}/ro", only=("1",)),
@@ -100,19 +95,12 @@ class LoopReader(DeviceReader):
         device = self.sources.names.by_path(file) or self._device_behind_node(name, file)
         if device is not None:
             return (device,), ()
-        path = file if self._deleted_in_name(name, file) else file.removesuffix(_DELETED)
+        path = file.removesuffix(_DELETED)
         if path.startswith(_MEMFD):
             memory = kind("tmpfs").node(f"memory:{path}", "memory", layer="memory")
             return (memory.id,), (memory,)
         layer = self._file_layer(name, path)
         return (layer.id,), (layer,)
-
-    def _deleted_in_name(self, name: str, file: str) -> Reading | None:
-        """Return a reading if " (deleted)" is part of the file's own name, so that the backing file is at that path."""
-        identity, backing = self._identities.get(name), self._file_at(file)
-        if not file.endswith(_DELETED) or identity is None or backing is None or backing.identity != identity:
-            return None
-        return Reading(what="named", value=file, path=tool_output.command_line(stat_command(file)))
 
     def _device_behind_node(self, name: str, file: str) -> str | None:
         """Return the block device that backs the loop device if the path of its backing file leads to a device node.
@@ -130,22 +118,7 @@ class LoopReader(DeviceReader):
             return None
         number, major, minor = int(match[1]), int(match[3], 16), int(match[4], 16)
         identity = Identity(f"{os.major(number)}:{os.minor(number)}", inode=match[2])
-        return _FoundFile(identity, f"{major}:{minor}", int(match[5]))
-
-    def _is_another_file(self, name: str, path: str) -> bool:
-        """Return whether the file at that path cannot be the file of the loop device. Used if losetup printed nothing.
-
-        It cannot be that file if it does not exist, if it is smaller than the loop device, or if its filesystem was
-        mounted after the filesystem on the loop device.
-        """
-        if tool_output.reports_absence(self.sources.tool_outputs, stat_command(path)):
-            return True
-        file, sectors = self._file_at(path), self.tree.integer(f"/sys/block/{name}/size")
-        if file is not None and sectors is not None and file.size_bytes < sectors * SECTOR_BYTES:
-            return True
-        mount = self.sources.mount_of_path(path)
-        mount_of_loop = self.sources.mount_of_device(self.tree.stripped(f"/sys/block/{name}/dev") or "")
-        return mount is not None and mount_of_loop is not None and mount.line > mount_of_loop.line
+        return _FoundFile(identity, f"{major}:{minor}")
 
     def _file_layer(self, name: str, path: str) -> Node:
         """Return the layer of the backing file. In this mount namespace, its path may lead to another file.
@@ -153,7 +126,7 @@ class LoopReader(DeviceReader):
         Then the loop device was set up in another mount namespace, or a filesystem was mounted over the file later.
         """
         identity, visible_mount = self._identities.get(name), self.sources.mount_of_path(path)
-        if identity is None and self._is_another_file(name, path):
+        if identity is None and tool_output.reports_absence(self.sources.tool_outputs, stat_command(path)):
             reason = "it is not at this path in this mount namespace, so its filesystem is not known"
             return file_layer(path, None, reason)
         if identity is not None and visible_mount is not None and not self._is_on(visible_mount, identity, path):

@@ -61,17 +61,10 @@ def test_missing_upperdir_is_not_followed(box: Box) -> None:
     assert edges(look(box, tool_outputs={asked: forbidden}))["mount:/srv"] == ("mount:/run",)
 
 
-TIMES = "1784538000.813516102 1784538001.250000000"
-
-
 @pytest.mark.parametrize(("seen", "below"), [
-    ({"/srv/store/ab/diff": f"14 {TIMES}"}, ("mount:/srv",)),
-    ({"/srv/store/ab/diff": f"22 {TIMES}"}, ("mount:/srv",)),
-    ({"/srv/store/ab/merged/ab/diff": f"14 {TIMES[:-9]}999999999", "/srv/ab/diff": f"14 {TIMES}"}, ("mount:/srv",)),
-    ({"/srv/store/ab/diff": f"14 {TIMES[:-9]}250000100"}, ()),
-    ({}, ()),
-], ids=["there", "on another filesystem", "further up", "another directory", "nowhere"])  # fmt: skip
-def test_relative_upperdir_is_found_by_its_times(box: Box, seen: dict[str, str], below: tuple[str, ...]) -> None:
+    (["/srv/store/ab/ab/diff"], ("mount:/srv",)), (["/srv/store/ab/diff", "/srv/ab/diff"], ("mount:/srv",)), ([], ()),
+], ids=["next to it", "further up", "nowhere"])  # fmt: skip
+def test_relative_upperdir_is_the_nearest_that_exists(box: Box, seen: list[str], below: tuple[str, ...]) -> None:
     """Images of many layers are mounted with relative paths."""
     box.disk("sda")
     box.disk("sdb")
@@ -79,47 +72,14 @@ def test_relative_upperdir_is_found_by_its_times(box: Box, seen: dict[str, str],
     box.mount("/dev/sdb", "/srv", "ext4")
     merged = "/srv/store/ab/merged"
     box.mount("overlay", merged, "overlay", super_options="rw,lowerdir=l/A:l/B,upperdir=ab/diff,workdir=ab/work")
-    looked = {
-        command_line(stat_command(path)): ToolOutput(output=f"{text}\n")
-        for path, text in {merged: f"14 {TIMES}", **seen}.items()
-    }
-    found = look(box, merged, tool_outputs=looked)
+    found = look(box, merged, tool_outputs={command_line(stat_command(path)): ToolOutput(output="14") for path in seen})
     assert edges(found)[f"mount:{merged}"] == below
-    if below:
-        at = next(path for path, text in seen.items() if text.endswith(TIMES))
-        assert read(found.stack[0], "upperdir_at") == (at, command_line(stat_command(at)))
-
-
-@pytest.mark.parametrize(("there", "shown", "root", "followed"), [
-    (f"14 {TIMES} 17.000000100", f"2 {TIMES} 17.000000100", "/", True),
-    ("14 9.000000000 9.000000000 17.000000100", f"2 {TIMES} 17.000000100", "/", True),
-    (f"14 {TIMES} 17.000000200", f"14 {TIMES} 17.000000100", "/", False),
-    (f"14 {TIMES} 17.000000200", f"14 {TIMES} 17.000000100", "/sub", True),
-    (f"14 {TIMES} 0.000000000", f"2 {TIMES} 17.000000100", "/", True),
-    ("14 9.000000000 9.000000000", f"14 {TIMES}", "/", True),
-    ("15 9.000000000 9.000000000", f"14 {TIMES}", "/", False),
-], ids=[
-    "the same", "just written to", "another", "a directory of the overlay is mounted", "no time of creation",
-    "same inode, just written to", "nothing in common",
-])  # fmt: skip
-def test_other_directory_at_the_path_is_not_followed(
-    box: Box, there: str, shown: str, root: str, followed: bool
-) -> None:
-    """The overlay may use a filesystem that is mounted nowhere, or in another mount namespace."""
-    box.mount("tmpfs", "/decoy", "tmpfs")
-    options = "rw,lowerdir=/l,upperdir=/decoy/upper,workdir=/w"
-    box.mount("overlay", "/srv", "overlay", root=root, super_options=options)
-    printed = {"/decoy/upper": f"{there}\n", "/srv": f"{shown}\n"}
-    tool_outputs = {command_line(stat_command(path)): ToolOutput(output=text) for path, text in printed.items()}
-    found = look(box, tool_outputs=tool_outputs)
-    assert edges(found)["mount:/srv"] == (("mount:/decoy",) if followed else ())
-    missing = found.stack[0].reading("missing")
-    gone = "the original /decoy/upper: another directory has taken its place"
-    assert (missing and missing.value) == (None if followed else gone)
+    if seen:
+        assert read(found.stack[0], "upperdir_at") == (seen[0], command_line(stat_command(seen[0])))
 
 
 @pytest.mark.parametrize(("upperdir", "places"), [
-    ("/up", ("/srv/m", "/up")), ("ab/diff", ("/srv/m", "/srv/ab/diff", "/ab/diff")),
+    ("/up", ("/up",)), ("ab/diff", ("/srv/ab/diff", "/ab/diff")),
 ])  # fmt: skip
 def test_commands_for_an_upperdir(box: Box, upperdir: str, places: tuple[str, ...]) -> None:
     box.mount("/dev/sda", "/", "ext4")
