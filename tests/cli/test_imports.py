@@ -9,7 +9,7 @@ import pytest
 
 from tests.terminal.pty_app import PtyApp
 
-HEAVY = ("textual", "rich", "click", "msgspec", "psutil", "pyudev", "sh", "asyncio")
+HEAVY = ("textual", "rich", "click", "msgspec", "psutil", "sh", "asyncio")
 
 
 def modules_after(*arguments: str) -> set[str]:
@@ -34,7 +34,7 @@ def test_the_version_needs_no_heavy_import() -> None:
 
 
 def test_help_imports_no_command() -> None:
-    assert modules_after("--help").isdisjoint({"textual", "psutil", "pyudev", "sh", "asyncio"})
+    assert modules_after("--help").isdisjoint({"textual", "psutil", "sh", "asyncio"})
 
 
 @pytest.mark.parametrize("arguments", [("list",), ("scenarios",), ("history",), ("schema",), ("clean",)])
