@@ -342,7 +342,6 @@ def deleted_file() -> Iterator[tuple[str, Target, list[str]]]:
         ("never named", "/srv/#12 (deleted)", {}, True),
         ("earlier document", GONE, {"links": "0"}, True),
         ("there", "/srv/a.img", {}, False),
-        ("a name that ends so", GONE, {"named": GONE}, False),
     ):
         device = block("loop0", "loop", readings=readings(backing_file=file, **more))
         yield name, over(device), ["perhaps_deleted"] if hit else []

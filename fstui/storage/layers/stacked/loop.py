@@ -1,7 +1,7 @@
 """Loop devices: a file that serves as a disk.
 
-Readings: ``backing_file``, ``dio`` (1 | 0), ``offset``, ``ro``. The kernel appends " (deleted)" to the path of a deleted
-file.
+Readings: ``backing_file``, ``dio`` (1 | 0), ``offset``, ``ro``. The kernel appends " (deleted)" to the path of a
+deleted file.
 """
 
 import os
