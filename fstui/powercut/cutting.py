@@ -1,7 +1,9 @@
 """Run a campaign on the witness: cut the power of HOST repeatedly with the user's commands, and verify each cut."""
 
+import math
 import re
 import shlex
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -18,8 +20,8 @@ from fstui.powercut.campaign import PATTERNS, CampaignCut, CampaignSettings, Cam
 from fstui.powercut.log import BadLog
 from fstui.powercut.power_cuts import figures_of
 from fstui.powercut.records import PREFIX
-from fstui.powercut.shell import POLL_INTERVAL_S, CommandResult, ShellCommand
 from fstui.powercut.witness import SILENCE_TIMEOUT_S, LogNotWritten, Witness
+from fstui.shell import POLL_INTERVAL_S, CommandResult, ShellCommand
 
 CONNECT_TIMEOUT_S = 10
 BOOT_ID_TIMEOUT_S = 60.0
@@ -43,7 +45,6 @@ NO_DEVICE_TEXT = "does not exist"
 """Text that mount(8) prints if there is no such device. Then it is not known whether data is lost."""
 _BOOT_ID = re.compile(rb"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$", re.MULTILINE)
 _READ_BOOT_ID = "cat /proc/sys/kernel/random/boot_id"
-_NO_TIMEOUT_S = 1e9
 
 
 class CampaignStop(Exception):  # noqa: N818  its message is printed
@@ -128,7 +129,7 @@ class CutCampaign:
     def _ssh_command(self, script: str) -> list[str]:
         return [*ssh.command_line(self.settings.ssh, CONNECT_TIMEOUT_S), "--", self.settings.host, script]
 
-    def _run_ssh(self, script: str, timeout_s: float, stdin: Path | None = None) -> CommandResult:
+    def _run_ssh(self, script: str, timeout_s: float, stdin: Path | int = subprocess.DEVNULL) -> CommandResult:
         return ShellCommand(self._ssh_command(script), timeout_s, stdin).wait()
 
     def _fstui_command(self, *arguments: str) -> str:
@@ -200,7 +201,7 @@ class CutCampaign:
         arguments += [item for key, value in PATTERNS[self.cut.pattern].items() for item in ("--set", f"{key}={value}")]
         self._save("write")
         witness = Witness(path)
-        writer = ShellCommand(self._ssh_command(self._fstui_command(*arguments)), _NO_TIMEOUT_S, is_piped=True)
+        writer = ShellCommand(self._ssh_command(self._fstui_command(*arguments)), math.inf, is_piped=True)
         self._off_command, self._off_end = None, None
         spoiled = ""
         try:

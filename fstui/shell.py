@@ -1,4 +1,4 @@
-"""Run a command of the user, or ssh to the tested host, with limits for its time and its output.
+"""Run a command, such as ssh or a command of the user, with limits for its time and its output.
 
 Each command runs in a session of its own, so that Ctrl-C on the terminal ends no power command and no connection.
 """
@@ -9,15 +9,15 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import IO, NamedTuple
 
 POLL_INTERVAL_S = 0.02
 """Interval between two checks of a running command."""
-MAX_BYTES = 4 << 20
-"""Limit for the output. The run document of a verification is far smaller."""
-_TAIL_BYTES = 2000
+MAX_BYTES = 32 << 20
+"""Limit for the output. The longest run document has a few MiB."""
+_ERROR_BYTES, _PRINTED_BYTES = 1 << 16, 2000
 
 
 class CommandResult(NamedTuple):
@@ -25,12 +25,15 @@ class CommandResult(NamedTuple):
     """The exit status; None if the command was killed because it took too long or printed too much."""
     out: bytes
     err: bytes
+    """The end of stderr."""
     elapsed_s: float
+    is_too_long: bool
+    """Whether the command printed too much, so that ``out`` is incomplete."""
 
     @property
     def printed(self) -> str:
         """The end of stderr, or else of stdout, in one line."""
-        return " ".join((self.err or self.out)[-_TAIL_BYTES:].decode(errors="backslashreplace").split())
+        return " ".join((self.err or self.out)[-_PRINTED_BYTES:].decode(errors="backslashreplace").split())
 
     @property
     def message(self) -> str:
@@ -42,17 +45,18 @@ class ShellCommand:
     open."""
 
     def __init__(
-        self, argv: Sequence[str], timeout_s: float, stdin: Path | None = None, *, is_piped: bool = False
+        self, argv: Sequence[str], timeout_s: float, stdin: Path | int = subprocess.DEVNULL, *, is_piped: bool = False
     ) -> None:
-        """``is_piped``: stdout is a pipe, which the caller reads. Raises OSError."""
-        self._timeout_s = timeout_s
-        self._began = time.monotonic()
+        """``stdin``: a file, ``DEVNULL`` or ``PIPE``. ``is_piped``: stdout is a pipe, which the caller reads. Raises
+        OSError."""
+        self._began_s = time.monotonic()
+        self._deadline_s = self._began_s + timeout_s
         self._out: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  read at the end of the command
         self._err: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
-        with Path(stdin or os.devnull).open("rb") as input_file:
+        with stdin.open("rb") if isinstance(stdin, Path) else nullcontext(stdin) as source:
             self._process = subprocess.Popen(
                 argv,
-                stdin=input_file,
+                stdin=source,
                 stdout=subprocess.PIPE if is_piped else self._out,
                 stderr=self._err,
                 start_new_session=True,
@@ -66,8 +70,7 @@ class ShellCommand:
     def poll(self) -> CommandResult | None:
         """Return the result if the command has ended. Kill the command if it exceeds a limit."""
         code = self._process.poll()
-        printed_bytes = os.fstat(self._out.fileno()).st_size + os.fstat(self._err.fileno()).st_size
-        if code is None and (time.monotonic() - self._began > self._timeout_s or printed_bytes > MAX_BYTES):
+        if code is None and (time.monotonic() > self._deadline_s or self._printed_bytes > MAX_BYTES):
             self.kill()
             return self._result(None)
         return None if code is None else self._result(code)
@@ -76,6 +79,12 @@ class ShellCommand:
         while (result := self.poll()) is None:
             time.sleep(POLL_INTERVAL_S)
         return result
+
+    def hang_up(self, timeout_s: float) -> None:
+        """Close the command's stdin. ``poll`` kills the command if it does not end within this time."""
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        self._deadline_s = min(self._deadline_s, time.monotonic() + timeout_s)
 
     def kill(self, after_s: float = 0.0) -> CommandResult:
         """Kill the command with its children, unless it ends within this time."""
@@ -90,8 +99,13 @@ class ShellCommand:
             self._process.stdout.close()
         return self._result(code)
 
+    @property
+    def _printed_bytes(self) -> int:
+        return sum(os.fstat(file.fileno()).st_size for file in (self._out, self._err))
+
     def _result(self, code: int | None) -> CommandResult:
         size = os.fstat(self._err.fileno()).st_size
         out = os.pread(self._out.fileno(), MAX_BYTES, 0)
-        err = os.pread(self._err.fileno(), _TAIL_BYTES, max(0, size - _TAIL_BYTES))
-        return CommandResult(code, out, err, time.monotonic() - self._began)
+        err = os.pread(self._err.fileno(), _ERROR_BYTES, max(0, size - _ERROR_BYTES))
+        elapsed_s = time.monotonic() - self._began_s
+        return CommandResult(code, out, err, elapsed_s, self._printed_bytes > MAX_BYTES)
