@@ -1,7 +1,6 @@
 """Read and write files so that a power cut leaves either the old file or the new one. Standard library only."""
 
 import errno
-import fcntl
 import os
 import stat
 import tempfile
@@ -10,6 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 
 TEMPORARY_SUFFIX = ".tmp"
+ABANDONED_AFTER_S = 3600
+"""No writer takes this long, so an older temporary file is that of a writer that was killed."""
 _DIRECTORY_FLAGS = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
 _MAX_PATH_NAMES = 400
 """The maximum number of names in a path, including those in its symbolic links. The links may form a loop."""
@@ -124,7 +125,12 @@ def write_atomically(path: Path, data: bytes, mode: int = 0o600, *, sync: bool =
     Raises OSError. In this case, the old file is unchanged and no temporary file remains. Without ``sync``, the new
     file may be empty after a power cut.
     """
-    fd, temporary = _create_locked_temporary(path)
+    try:
+        fd, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.", suffix=TEMPORARY_SUFFIX)
+    except OSError as error:
+        error.filename = str(path)
+        raise
+    temporary = Path(name)
     try:
         with os.fdopen(fd, "wb") as file:
             os.fchmod(file.fileno(), mode)
@@ -142,51 +148,13 @@ def write_atomically(path: Path, data: bytes, mode: int = 0o600, *, sync: bool =
         sync_directory(path.parent)
 
 
-def _create_locked_temporary(path: Path) -> tuple[int, Path]:
-    """Create a locked temporary file next to the file.
-
-    Another process may remove the new file before it is locked. In this case, it has no name any more: create another.
-    """
-    while True:
-        try:
-            fd, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.", suffix=TEMPORARY_SUFFIX)
-        except OSError as error:
-            error.filename = str(path)
-            raise
-        with suppress(OSError):  # a filesystem without locks
-            fcntl.flock(fd, fcntl.LOCK_EX)
-        if os.fstat(fd).st_nlink:
-            return fd, Path(name)
-        os.close(fd)
-
-
 def sweep(directory: Path) -> None:
     """Remove the temporary files of writers that were killed."""
     with suppress(OSError):
         for path in directory.glob(f".*{TEMPORARY_SUFFIX}"):
             with suppress(OSError):
-                _remove_if_abandoned(path)
-
-
-def _remove_if_abandoned(path: Path) -> None:
-    """Remove a temporary file whose writer has ended. Raises OSError.
-
-    A writer holds a lock until its process ends (flock(2)). On a filesystem without locks, a file that is older than an
-    hour counts as abandoned.
-    """
-    fd = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        is_abandoned = True
-    except BlockingIOError:
-        is_abandoned = False
-    except OSError:
-        is_abandoned = os.fstat(fd).st_mtime < time.time() - 3600
-    try:
-        if is_abandoned:
-            path.unlink()
-    finally:
-        os.close(fd)
+                if path.lstat().st_mtime < time.time() - ABANDONED_AFTER_S:
+                    path.unlink()
 
 
 def sync_directory(directory: Path) -> None:

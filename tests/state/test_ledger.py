@@ -1,5 +1,4 @@
 import asyncio
-import fcntl
 import json
 import os
 import signal
@@ -10,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fstui.state import files, ledger, paths
+from fstui.state import ledger, paths
 from tests.real.processes import eventually
 
 ENTER = "import sys; from fstui.state import ledger; ledger.write_entry('run1', 'directory', '/srv/.fstui-run1'); "
@@ -163,40 +162,16 @@ def test_a_file_that_is_no_entry_is_ignored_without_blocking(spoil: Callable[[Pa
     assert ledger.entries() == [other]
 
 
-def test_index_of_a_killed_writer_is_swept() -> None:
-    files.create_private_directory(paths.runs_dir())
-    left = paths.state_dir() / ".runs.index.x.tmp"
-    left.write_text("half")
-    ledger.stale_entries()
-    assert not left.exists()
-
-
-def test_only_temporary_files_of_dead_writers_are_swept() -> None:
+def test_temporary_files_of_killed_writers_are_swept() -> None:
     ledger.write_entry("run1", "directory", "/srv/.fstui-run1")
-    left, written = (paths.ledger_dir() / f".run1-directory.json.{name}.tmp" for name in ("left", "written"))
-    left.touch()
-    with written.open("wb") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        ledger.stale_entries()
-        assert (left.exists(), written.exists()) == (False, True)
+    index, entry = paths.state_dir() / ".runs.index.x.tmp", paths.ledger_dir() / ".run1-directory.json.x.tmp"
+    written = paths.ledger_dir() / ".run1-directory.json.y.tmp"
+    for path in (index, entry, written):
+        path.touch()
+    for path in (index, entry):
+        os.utime(path, (0, 0))
     ledger.stale_entries()
-    assert not written.exists()
-
-
-def test_a_temporary_file_swept_before_its_lock_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path, lock, made = tmp_path / "entry.json", fcntl.flock, []
-
-    def lock_late(fd: int, how: int) -> None:
-        made.append(fd)
-        if len(made) == 1:
-            files.sweep(tmp_path)
-        lock(fd, how)
-
-    monkeypatch.setattr(fcntl, "flock", lock_late)
-    files.write_atomically(path, b"whole")
-    assert path.read_bytes() == b"whole"
-    assert list(tmp_path.iterdir()) == [path]
-    assert len(made) == 3  # the file, the sweeper's own, and the file again
+    assert (index.exists(), entry.exists(), written.exists()) == (False, False, True)
 
 
 async def test_a_cancelled_record_leaves_no_entry() -> None:
