@@ -1,13 +1,11 @@
 """``fstui scenarios`` and ``references``: what can be run, and which rates are known."""
 
 import asyncio
-from pathlib import Path
 
 import click
 
 from fstui.cli import completion
-from fstui.cli.delivery import print_report
-from fstui.cli.options import report_options
+from fstui.cli.delivery import print_report, report_command
 from fstui.cli.output import say
 from fstui.model.plan import Plan
 from fstui.model.storage import MEDIA, MediumClass
@@ -23,33 +21,28 @@ from fstui.runs.session import Session
 
 @click.command("scenarios")
 @click.argument("name", required=False, shell_complete=completion.scenarios)
-@report_options()
-def scenarios(name: str | None, format_: str, output: Path | None) -> None:
+@report_command
+def scenarios(name: str | None) -> Report:
     """List the scenarios: the question each answers, how long it takes, and how much it writes.
 
     With the NAME of a scenario, or the path of a scenario file, print its steps and the settings that --set can change.
 
     Example: fstui scenarios fsync-rate
     """
-    asyncio.run(_print_scenarios(name, format_, output))
+    if name == power_cut.NAME:
+        return plans.power_cut_report(power_cut.make_plan({}))
+    planned = asyncio.run(_planned_scenarios(name))
+    return plans.scenario_report(*planned[0]) if name else plans.scenarios_report(planned, power_cut.make_plan({}))
 
 
-async def _print_scenarios(name: str | None, format_: str, output: Path | None) -> None:
-    if name is None:
-        report = await _report_of_all()
-    elif name == power_cut.NAME:
-        report = plans.power_cut_report(power_cut.make_plan({}))
-    else:
-        report = plans.scenario_report(*await _with_plan(name, await scenario_files.find(name)))
-    await print_report(report, format_, output)
-
-
-async def _report_of_all() -> Report:
+async def _planned_scenarios(name: str | None) -> list[tuple[Scenario, Plan]]:
+    """Return the scenario of this name, or all, each with its plan. Raises Refused."""
+    if name is not None:
+        return [await _with_plan(name, await scenario_files.find(name))]
     own, broken = await scenario_files.load_own()
-    planned = [await _with_plan(*scenario) for scenario in (*scenario_files.load_shipped(), *own)]
     for mistake in broken:  # a broken file of the user does not hide the other scenarios
         say(f"fstui: {mistake}")
-    return plans.scenarios_report(planned, power_cut.make_plan({}))
+    return [await _with_plan(*scenario) for scenario in (*scenario_files.load_shipped(), *own)]
 
 
 async def _with_plan(name: str, scenario: Scenario) -> tuple[Scenario, Plan]:
@@ -66,9 +59,9 @@ async def _with_plan(name: str, scenario: Scenario) -> tuple[Scenario, Plan]:
     metavar="M",
     help="List only references for this class of medium.",
 )
-@report_options()
+@report_command
 @click.pass_context
-def references(ctx: click.Context, media: tuple[MediumClass, ...], format_: str, output: Path | None) -> None:
+def references(ctx: click.Context, media: tuple[MediumClass, ...]) -> Report | None:
     """List the rates that fstui compares runs with: published rates, and your own references.
 
     \b
@@ -76,8 +69,14 @@ def references(ctx: click.Context, media: tuple[MediumClass, ...], format_: str,
       fstui references --medium hdd-7200
       fstui references add last --name 'our db hosts'
     """
-    if not ctx.invoked_subcommand:
-        asyncio.run(_list_references(media, format_, output))
+    if ctx.invoked_subcommand:
+        return None
+    own = [each for each in asyncio.run(rates.read_own_references()) if not media or set(media) & set(each.media)]
+    published = rates.find_published(None, media)
+    if not published:
+        known = sorted({reference.medium for reference in rates.library()})
+        say(f"No rate is published for {', '.join(media)}. There are rates for {', '.join(known)}.")
+    return tables.references_report(published, own)
 
 
 @references.command("add")
@@ -111,14 +110,3 @@ def remove(name: str) -> int:
     """
     asyncio.run(rates.remove(name))
     return 0
-
-
-async def _list_references(media: tuple[MediumClass, ...], format_: str, output: Path | None) -> None:
-    own = [
-        reference for reference in await rates.read_own_references() if not media or set(media) & set(reference.media)
-    ]
-    references = rates.find_published(None, media)
-    await print_report(tables.references_report(references, own), format_, output)
-    if not references:
-        published = sorted({reference.medium for reference in rates.library()})
-        say(f"No rate is published for {', '.join(media)}. There are rates for {', '.join(published)}.")

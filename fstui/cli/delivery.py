@@ -1,11 +1,16 @@
 """Write reports and events to stdout, or to the ``--output`` file."""
 
+import asyncio
 import errno
 import os
 import select
 import sys
+from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
+from typing import Any
 
+from fstui.cli.options import report_options
 from fstui.cli.output import STDOUT, silence_stdout, width, write_available, write_stdout
 from fstui.model.events import Event, StepProgressed
 from fstui.model.watch import WatchEvent
@@ -38,6 +43,19 @@ async def print_report(
 ) -> None:
     """Write the report to the file, or to stdout at the width of the terminal. Raises as ``deliver`` does."""
     await deliver(output, formats.render_report(format_, report, width() if output is None else None), timeout_s)
+
+
+def report_command(command: Callable[..., Report | None]) -> Any:
+    """Add ``--format`` and ``--output`` to a command, and print the report that it returns."""
+
+    @report_options()
+    @wraps(command)
+    def print_returned_report(*arguments: Any, format_: str, output: Path | None, **options: Any) -> None:
+        report = command(*arguments, **options)
+        if report is not None:
+            asyncio.run(print_report(report, format_, output))
+
+    return print_returned_report
 
 
 def _write_to_stream(path: Path, data: bytes, timeout_s: float | None) -> None:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import click
 
 from fstui.cli import completion
-from fstui.cli.delivery import EventLines, print_report
+from fstui.cli.delivery import EventLines, print_report, report_command
 from fstui.cli.execution import BROKEN_PIPE, FAILED, UNACCEPTABLE, exit_status
 from fstui.cli.interruption import Interruption
 from fstui.cli.options import (
@@ -42,8 +42,8 @@ from fstui.runs.session import Session
 
 @click.command("list")
 @simulate_option
-@report_options()
-def list_(format_: str, output: Path | None, simulate: str | None) -> None:
+@report_command
+def list_(simulate: str | None) -> Report:
     """List the filesystems, the devices below them, and faults in their configuration. Writes nothing.
 
     If this host runs virtual machines, fstui also lists the disks of the guests, and what happens to a guest's flushes.
@@ -51,16 +51,12 @@ def list_(format_: str, output: Path | None, simulate: str | None) -> None:
     Example: fstui list --format json
     """
     session = session_on(simulate)[0] if simulate is not None else Session.local()
-    asyncio.run(_list(session, format_, output))
-
-
-async def _list(session: Session, format_: str, output: Path | None) -> None:
-    survey = await session.with_space(session.filesystems())
+    survey = asyncio.run(session.with_space(session.filesystems()))
     if session.simulated:
         say(simulation_warning(session.simulated))
     if session.declarations_error:
         say(f"fstui: {session.declarations_error}")
-    await print_report(inventory.inventory_report(*survey), format_, output)
+    return inventory.inventory_report(*survey)
 
 
 @click.command("clean")

@@ -2,15 +2,15 @@
 
 import asyncio
 import os
-from pathlib import Path
 
 import click
 
-from fstui.cli.delivery import print_report
-from fstui.cli.options import Duration, report_options
+from fstui.cli.delivery import report_command
+from fstui.cli.options import Duration
 from fstui.cli.output import write_stdout
 from fstui.model.errors import Refused
 from fstui.report import what_happened as report
+from fstui.report.sections import Report
 from fstui.runs import recordings
 
 
@@ -51,8 +51,8 @@ def record(size: str, seconds: float | None, anonymous: bool, unit: bool) -> Non
 
 @click.command("what-happened")
 @click.argument("when", nargs=-1, metavar="[TIME | START..END | last DURATION]")
-@report_options()
-def what_happened(when: tuple[str, ...], format_: str, output: Path | None) -> None:
+@report_command
+def what_happened(when: tuple[str, ...]) -> Report:
     """Show which program waited for which file at a past time, and why.
 
     fstui reads the recording that 'fstui record' made.
@@ -67,6 +67,4 @@ def what_happened(when: tuple[str, ...], format_: str, output: Path | None) -> N
       fstui what-happened yesterday 03:00..03:30
       fstui what-happened last 2h --format html --output incident.html
     """
-    period = recordings.period_of(when)
-    answer = asyncio.run(recordings.read_what_happened(period))
-    asyncio.run(print_report(report.what_happened_report(answer), format_, output))
+    return report.what_happened_report(asyncio.run(recordings.read_what_happened(recordings.period_of(when))))

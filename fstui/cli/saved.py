@@ -2,14 +2,13 @@
 
 import asyncio
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import click
 
 from fstui.cli import completion
-from fstui.cli.delivery import deliver, print_report
-from fstui.cli.options import confirm, format_option, output_option, report_options
+from fstui.cli.delivery import deliver, print_report, report_command
+from fstui.cli.options import confirm, format_option, output_option
 from fstui.cli.output import say
 from fstui.cli.terminal import check_terminal
 from fstui.model.errors import Refused
@@ -35,9 +34,9 @@ _filter_option = click.option(
 
 @click.group("history", invoke_without_command=True)
 @_filter_option
-@report_options()
+@report_command
 @click.pass_context
-def history_(ctx: click.Context, words: str, format_: str, output: Path | None) -> None:
+def history_(ctx: click.Context, words: str) -> Report | None:
     """List the saved runs, newest first.
 
     \b
@@ -45,22 +44,23 @@ def history_(ctx: click.Context, words: str, format_: str, output: Path | None) 
       fstui history --filter 'fsync-rate /srv'
       fstui history note last 'after the firmware update'
     """
-    if not ctx.invoked_subcommand:
-        asyncio.run(_print_list(words, format_, output, report.history_report))
+    return None if ctx.invoked_subcommand else report.history_report(_find_all(words))
 
 
 @history_.command("trend")
 @_filter_option
-@report_options()
-def trend(words: str, format_: str, output: Path | None) -> None:
+@report_command
+def trend(words: str) -> Report:
     """Show how rates changed from run to run.
 
     fstui prints one chart for each scenario on each filesystem.
 
     Example: fstui history trend --filter /srv/db
     """
-    if not asyncio.run(_print_list(words, format_, output, report.trend_report)):
+    trend_report = report.trend_report(_find_all(words))
+    if not trend_report.sections:
         say(report.NO_TREND)
+    return trend_report
 
 
 @history_.command("note")
@@ -174,8 +174,8 @@ def _judge_again(saved: SavedRun, format_: str, output: Path | None) -> None:
     metavar="RUN=0.17/h",
     help="Price of the host of RUN, per hour (/h) or per day (/d).",
 )
-@report_options()
-def compare(references: tuple[str, ...], prices: tuple[str, ...], format_: str, output: Path | None) -> None:
+@report_command
+def compare(references: tuple[str, ...], prices: tuple[str, ...]) -> Report:
     """Compare the first RUN with the others: the ratio of the rates, and the verdict of each run.
 
     If a run was made by 'fstui run --rounds', fstui compares all rounds, and the ratio has a confidence interval. With
@@ -195,8 +195,7 @@ def compare(references: tuple[str, ...], prices: tuple[str, ...], format_: str, 
         raise click.UsageError(f"--price {unknown.pop()!r} does not name a run of this comparison.")
     runs = [asyncio.run(_find(reference)).run for reference in references]
     per_hour = {run.id: by_reference[name] for name, run in zip(references, runs, strict=True) if name in by_reference}
-    report_ = comparison_report(asyncio.run(history.add_rounds(runs)), per_hour)
-    asyncio.run(print_report(report_, format_, output))
+    return comparison_report(asyncio.run(history.add_rounds(runs)), per_hour)
 
 
 def _price(text: str) -> tuple[str, float]:
@@ -216,18 +215,15 @@ async def _find(reference: str) -> SavedRun:
     return saved
 
 
-async def _print_list(words: str, format_: str, output: Path | None, build: Callable[[list[Summary]], Report]) -> bool:
-    """Print a report about the runs that contain ``words``. Return whether it has sections."""
-    all_runs = await history.summaries()
+def _find_all(words: str) -> list[Summary]:
+    """Return the runs that contain ``words``, and report on stderr if there are none."""
+    all_runs = asyncio.run(history.summaries())
     matching = history.matches(all_runs, words)
     if not all_runs:
         say(f"No run is saved in {history.directory()} yet.")
     elif not matching:
         say(f"None of the {len(all_runs)} saved runs contains '{words}'.")
-    report_ = build(matching)
-    await print_report(report_, format_, output)
-    # do not return the report: asyncio.run may format a task's result, which is slow for a long report
-    return bool(report_.sections)
+    return matching
 
 
 async def _delete(references: tuple[str, ...], yes: bool) -> None:

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import click
 
-from fstui.cli.delivery import print_report
+from fstui.cli.delivery import print_report, report_command
 from fstui.cli.options import report_options
 from fstui.cli.output import say, width, write_stdout
 from fstui.cli.terminal import check_terminal, has_terminal
 from fstui.report import formats, teaching
+from fstui.report.sections import Report
 from fstui.report.text import WIDTH, columns
 from fstui.runs import lab as laboratory
 from fstui.runs import simulation
@@ -116,13 +117,13 @@ def make(directory: str) -> None:
 
 
 @lab.command("list")
-@report_options()
-def list_(format_: str, output: Path | None) -> None:
+@report_command
+def list_() -> Report:
     """List the filesystems of the lab, and the envelopes that were opened.
 
     Example: fstui lab list
     """
-    asyncio.run(print_report(teaching.lab_report(asyncio.run(laboratory.current())), format_, output))
+    return teaching.lab_report(asyncio.run(laboratory.current()))
 
 
 @lab.command("run", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
@@ -140,15 +141,15 @@ def run(name: str, words: tuple[str, ...]) -> None:
 
 @lab.command("open")
 @click.argument("name")
-@report_options()
-def open_(name: str, format_: str, output: Path | None) -> None:
+@report_command
+def open_(name: str) -> Report:
     """Open the envelope of NAME.
 
     The envelope says what the filesystem is, what fstui reports about it, and how to check this without fstui.
 
     Example: fstui lab open oak
     """
-    asyncio.run(print_report(teaching.envelope_report(asyncio.run(laboratory.open_envelope(name))), format_, output))
+    return teaching.envelope_report(asyncio.run(laboratory.open_envelope(name)))
 
 
 @lab.command("remove")

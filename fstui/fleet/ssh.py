@@ -116,7 +116,7 @@ class Fanout:
         command = ShellCommand(argv, self._request.timeout_s, stdin)
         self._running.add(command)
         try:
-            while (result := command.poll()) is None:
+            while (result := command.poll()) is None:  # noqa: ASYNC110  the kernel sets no event
                 await asyncio.sleep(_POLL_INTERVAL_S)
         finally:
             self._running.remove(command)
