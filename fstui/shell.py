@@ -3,12 +3,13 @@
 Each command runs in a session of its own, so that Ctrl-C on the terminal ends no power command and no connection.
 """
 
+import asyncio
 import os
 import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import IO, NamedTuple
@@ -45,10 +46,17 @@ class ShellCommand:
     open."""
 
     def __init__(
-        self, argv: Sequence[str], timeout_s: float, stdin: Path | int = subprocess.DEVNULL, *, is_piped: bool = False
+        self,
+        argv: Sequence[str],
+        timeout_s: float,
+        stdin: Path | int = subprocess.DEVNULL,
+        *,
+        is_piped: bool = False,
+        environment: Mapping[str, str] | None = None,
+        directory: str | None = None,
     ) -> None:
-        """``stdin``: a file, ``DEVNULL`` or ``PIPE``. ``is_piped``: stdout is a pipe, which the caller reads. Raises
-        OSError."""
+        """``stdin``: a file, its descriptor, ``DEVNULL`` or ``PIPE``. ``is_piped``: stdout is a pipe, which the caller
+        reads. ``environment``: further variables. ``directory``: the working directory. Raises OSError."""
         self._began_s = time.monotonic()
         self._deadline_s = self._began_s + timeout_s
         self._out: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  read at the end of the command
@@ -59,6 +67,8 @@ class ShellCommand:
                 stdin=source,
                 stdout=subprocess.PIPE if is_piped else self._out,
                 stderr=self._err,
+                env={**os.environ, **(environment or {})},
+                cwd=directory,
                 start_new_session=True,
             )
 
@@ -74,6 +84,16 @@ class ShellCommand:
             self.kill()
             return self._result(None)
         return None if code is None else self._result(code)
+
+    async def finish(self, interval_s: float = POLL_INTERVAL_S) -> CommandResult:
+        """Wait for the end, and check it at this interval. Kill the command if the task is cancelled."""
+        try:
+            while (result := self.poll()) is None:  # noqa: ASYNC110  the kernel sets no event
+                await asyncio.sleep(interval_s)
+        except asyncio.CancelledError:
+            self.kill()
+            raise
+        return result
 
     def wait(self) -> CommandResult:
         while (result := self.poll()) is None:

@@ -116,11 +116,9 @@ class Fanout:
         command = ShellCommand(argv, self._request.timeout_s, stdin)
         self._running.add(command)
         try:
-            while (result := command.poll()) is None:  # noqa: ASYNC110  the kernel sets no event
-                await asyncio.sleep(_POLL_INTERVAL_S)
+            answer = Answer(await command.finish(_POLL_INTERVAL_S), self._request.mark)
         finally:
             self._running.remove(command)
-        answer = Answer(result, self._request.mark)
         if answer.trouble:
             raise HostTrouble(answer.trouble)
         return answer
