@@ -6,15 +6,14 @@ to end.
 
 import heapq
 import random
-import statistics
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from fstui.measure.kinds import StepSettings
 from fstui.measure.kinds.dirty_flush import DirtyFlush
 from fstui.measure.kinds.sqlite_commits import SqliteCommits
 from fstui.measure.kinds.sync_writes import SyncWrites
+from fstui.measure.wire.flush_growth import AMOUNTS, PATTERNS, ROUNDS, Point, figures
 from fstui.model.counters import difference
 from fstui.simulate.kernel import FileWrite, SyncError
 from fstui.simulate.media import US
@@ -29,9 +28,6 @@ CHECKPOINT_COMMITS = 1000
 """wal_autocheckpoint (sqlite.org/pragma.html) is a number of pages, and each commit writes one page."""
 SQLITE_US = 15
 """CPU time of SQLite for a commit."""
-_UNSYNCED_BYTES = (0, 1 << 20, 4 << 20, 16 << 20, 32 << 20)
-_BLOCK_BYTES_BY_PATTERN = {"sequential": 1 << 20, "scattered": 16 << 10}
-_ROUNDS = 3
 
 
 class Operations(NamedTuple):
@@ -250,77 +246,47 @@ class DirtyFlushProgram(SimulatedProgram):
     def __init__(self, host: SimulatedHost, settings: DirtyFlush) -> None:
         super().__init__(host, settings)
         self._rng = random.Random(f"growing {host.parameters.seed}")
+        amounts = [amount for amount in AMOUNTS if amount <= settings.file_bytes]
+        self._points = {pattern: list(map(Point, amounts)) for pattern in PATTERNS}
         self._remaining = [
-            (pattern, amount)
-            for pattern in _BLOCK_BYTES_BY_PATTERN
-            for _ in range(_ROUNDS)
-            for amount in _UNSYNCED_BYTES
-            if amount <= settings.file_bytes
+            (pattern, point) for pattern, points in self._points.items() for _ in range(ROUNDS) for point in points
         ]
-        self._sync_ns: dict[tuple[str, int], list[float]] = defaultdict(list)
-        """By pattern and amount."""
-        self._flush_ms: dict[tuple[str, int], dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
-        """By pattern and amount, then by device."""
         self._written_bytes = 0
 
     def run_until(self, until_ns: float) -> Iterator[Operations]:
         while self._remaining and self.ended_ns < until_ns:
             pattern_ns = self.settings.seconds * 1e9 / 2
-            pattern, amount = self._remaining.pop(0)
+            pattern, point = self._remaining.pop(0)
             limit_ns = self.started_ns + pattern_ns * (1 if pattern == "sequential" else 2)
-            if self.ended_ns > limit_ns and any(key[0] == pattern for key in self._sync_ns):
+            if self.ended_ns > limit_ns and self._measured(pattern):
                 continue
-            yield self._measure_flush(pattern, amount)
+            yield self._measure_flush(pattern, point)
         self.has_ended = not self._remaining
         if self.has_ended:
-            self.figures = {**self._growths(), "written_bytes": self._written_bytes}
+            growths = {pattern: figures(points) for pattern in PATTERNS if (points := self._measured(pattern))}
+            self.figures = {**growths, "written_bytes": self._written_bytes}
 
-    def _measure_flush(self, pattern: str, amount: int) -> Operations:
-        file, block_bytes = self.host.file, _BLOCK_BYTES_BY_PATTERN[pattern]
+    def _measured(self, pattern: str) -> list[Point]:
+        return [point for point in self._points[pattern] if point.sync_ns]
+
+    def _measure_flush(self, pattern: str, point: Point) -> Operations:
+        file, block_bytes = self.host.file, PATTERNS[pattern]
         now_ns = start_ns = file.sync(self.ended_ns, data_only=True)
         offsets = list(range(0, self.settings.file_bytes - block_bytes + 1, block_bytes))
         if pattern == "scattered":
             self._rng.shuffle(offsets)
-        for offset in offsets[: amount // block_bytes]:
+        for offset in offsets[: point.amount // block_bytes]:
             now_ns = file.write_direct(now_ns, FileWrite(offset, block_bytes, 1), durable=False)
         before = self.host.counters()
         end_ns = file.sync(now_ns, data_only=True)
-        self._sync_ns[pattern, amount].append(end_ns - now_ns)
+        point.sync_ns.append(round(end_ns - now_ns))
+        point.arrived_shares += [1.0] if point.amount else []
         for delta in difference(before, self.host.counters()):
             if delta.flushes:
-                self._flush_ms[pattern, amount][delta.device].append(delta.flush_ms or 0)
-        self._written_bytes += amount
+                point.flush_ms.setdefault(delta.device, []).append(delta.flush_ms or 0)
+        self._written_bytes += point.amount
         self.ended_ns = end_ns
         return Operations(0, 2, int(start_ns), [int(now_ns), int(end_ns)])
-
-    def _growths(self) -> dict[str, Any]:
-        patterns, flush_ms = {}, self._flush_ms
-        for pattern in _BLOCK_BYTES_BY_PATTERN:
-            points = [
-                {
-                    "bytes": amount,
-                    "sync_ns": round(statistics.median(sync_ns)),
-                    "arrived_share": 1.0 if amount else None,
-                    "flush_ms": {device: statistics.median(ms) for device, ms in flush_ms[pattern, amount].items()},
-                    "rounds": len(sync_ns),
-                }
-                for (point_pattern, amount), sync_ns in self._sync_ns.items()
-                if point_pattern == pattern
-            ]
-            if points:
-                slope, intercept = _fit_line(points)
-                patterns[pattern] = {"slope_ns_per_mib": slope, "intercept_ns": intercept, "points": points}
-        return patterns
-
-
-def _fit_line(points: Sequence[dict[str, Any]]) -> tuple[int, int]:
-    """Return slope (ns per MiB) and intercept (ns) of the fitted line."""
-    amounts_mib = [point["bytes"] / (1 << 20) for point in points]
-    sync_ns = [point["sync_ns"] for point in points]
-    if len(set(amounts_mib)) < 2:
-        return 0, sync_ns[0]
-    slope, intercept = statistics.linear_regression(amounts_mib, sync_ns)
-    return round(slope), round(intercept)
 
 
 def new_program(host: SimulatedHost, settings: StepSettings) -> SimulatedProgram | None:

@@ -14,10 +14,11 @@ import os
 import random
 import statistics
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from fstui.measure.probes.files import Blocks, create_file, remove
 from fstui.measure.wire import frames
+from fstui.measure.wire.flush_growth import AMOUNTS, PATTERNS, ROUNDS, DeviceStat, Point, Stats, figures
 from fstui.measure.wire.stdio import (
     CommandLines,
     checked_call,
@@ -29,62 +30,9 @@ from fstui.measure.wire.stdio import (
     write_whole,
 )
 
-PATTERNS = {"sequential": 1 << 20, "scattered": 16 << 10}
-"""Bytes per write in each pattern."""
-AMOUNTS = (0, 1 << 20, 4 << 20, 16 << 20, 32 << 20)
-ROUNDS = 3
 CLEAR_GROWTH_FACTOR = 4.0
 """Stop after two rounds if the flush of the largest amount takes this many times as long as the flush of no data."""
 SECTOR_BYTES = 512
-
-
-class DeviceStat(NamedTuple):
-    written_bytes: int
-    flushes: int
-    flush_ms: int
-
-
-Stats = dict[str, DeviceStat]
-"""The counters of each lowest device, by name."""
-
-
-class Point:
-    """The flushes after writing one amount of data, one flush per round."""
-
-    def __init__(self, amount: int) -> None:
-        self.amount = amount
-        self.sync_ns: list[int] = []
-        self.arrived_shares: list[float] = []
-        """Shares of the amount that had reached the devices before the flush."""
-        self.flush_ms: dict[str, list[int]] = {}
-
-    def add_stats(self, before: Stats, after_writes: Stats, after_sync: Stats) -> None:
-        if self.amount:
-            arrived_bytes = sum(after_writes[device].written_bytes - before[device].written_bytes for device in before)
-            self.arrived_shares.append(arrived_bytes / self.amount)
-        for device, stat in after_sync.items():
-            if stat.flushes > after_writes[device].flushes:
-                self.flush_ms.setdefault(device, []).append(stat.flush_ms - after_writes[device].flush_ms)
-
-    def summary(self) -> dict[str, Any]:
-        """Return the medians. Without the devices' counters, ``arrived_share`` is None and ``flush_ms`` is empty."""
-        return {
-            "bytes": self.amount,
-            "sync_ns": round(statistics.median(self.sync_ns)),
-            "arrived_share": round(statistics.median(self.arrived_shares), 3) if self.arrived_shares else None,
-            "flush_ms": {device: statistics.median(flush_ms) for device, flush_ms in self.flush_ms.items()},
-            "rounds": len(self.sync_ns),
-        }
-
-
-def fit_line(points: list[Point]) -> tuple[float, float]:
-    """Return slope (ns per MiB) and intercept (ns) of the least-squares line through the medians of the flush times."""
-    amounts_mib = [point.amount / (1 << 20) for point in points]
-    sync_ns = [statistics.median(point.sync_ns) for point in points]
-    if len(set(amounts_mib)) < 2:
-        return 0.0, sync_ns[0]
-    slope, intercept = statistics.linear_regression(amounts_mib, sync_ns)
-    return slope, intercept
 
 
 class FlushMeasurement:
@@ -111,9 +59,7 @@ class FlushMeasurement:
             until_ns = self.start_ns + self.duration_ns * number // len(PATTERNS)
             points = self.measure_pattern(pattern, until_ns)
             if points:
-                slope, intercept = fit_line(points)
-                line = {"slope_ns_per_mib": round(slope), "intercept_ns": round(intercept)}
-                send("figures", **{pattern: {**line, "points": [point.summary() for point in points]}})
+                send("figures", **{pattern: figures(points)})
         send("figures", written_bytes=self.written_bytes)
 
     def measure_pattern(self, pattern: str, until_ns: int) -> list[Point]:

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from fstui.measure.probes.dirty_flush import FlushMeasurement, Point
+from fstui.measure.probes.dirty_flush import FlushMeasurement
+from fstui.measure.wire.flush_growth import Point
 from fstui.measure.wire.stdio import CallError
 
 
