@@ -41,8 +41,8 @@ a program also submits its requests late, so the device seems slow."""
 MINUTE_S = 60.0
 MIN_WAITED_S = 0.5
 """An incident whose waits add up to less time is not reported."""
-MIN_BACKING_FILE_SHARE = 0.5
-"""A loop device may be the cause if it waited for its backing file for at least this share of the longest wait."""
+MIN_LONGEST_SHARE = 0.5
+"""Flushes, and the backing file of a loop device, explain a wait only if they took at least this share of its time."""
 CPU, IO, IO_FULL, MEMORY, MEMORY_FULL = range(5)
 """Indexes of ``Second.pressure_ms``."""
 MAX_BUCKETS = 60
@@ -64,8 +64,9 @@ class Slowdown(NamedTuple):
 
 
 class _Latency(NamedTuple):
-    """The latency of a device's writes over several seconds: the median second and the worst second."""
+    """The latency of a device's writes over several seconds: the mean, the median second and the worst second."""
 
+    mean_ms: float
     median_ms: float
     worst_ms: float
 
@@ -235,7 +236,10 @@ class IncidentFacts:
         ]
         other_times_ms = [ms for counters in other_counters if (ms := counters.ms_per_write) is not None]
         self.typical_ms = median(other_times_ms) if other_times_ms else None
-        flushes_ms = [ms for one in self.counters if one.device == self.device and (ms := one.ms_per_flush) is not None]
+        own_counters = [counters for counters in self.counters if counters.device == self.device]
+        self.flushes_ms = sum(counters.flush_ms for counters in own_counters)
+        """The time of all flushes together. No flush took longer."""
+        flushes_ms = [ms for counters in own_counters if (ms := counters.ms_per_flush) is not None]
         self.worst_flush_ms = max(flushes_ms, default=None)
         other_flushes_ms = [ms for counters in other_counters if (ms := counters.ms_per_flush) is not None]
         self.typical_flush_ms = median(other_flushes_ms) if other_flushes_ms else None
@@ -243,6 +247,12 @@ class IncidentFacts:
     @property
     def is_device_slow(self) -> bool:
         return self.median_ms is not None and self.median_ms >= _slow_limit_ms(self.typical_ms)
+
+    @property
+    def is_flush_slow(self) -> bool:
+        """Whether flushes took longer than usual, and long enough to explain the wait."""
+        may_explain = self.flushes_ms >= MIN_LONGEST_SHARE * self.longest_s * 1000
+        return may_explain and (self.worst_flush_ms or 0.0) >= _slow_limit_ms(self.typical_flush_ms)
 
     @property
     def cpu_share(self) -> float | None:
@@ -268,7 +278,7 @@ def _incident(facts: IncidentFacts) -> Incident:
     wait, explanation = facts.main_wait, _explain(facts)
     culprit = explanation.culprit
     host_share = pressure_share(facts.seconds, CPU) or 0.0
-    cpu_excluded = f"the CPU (the program had one; others waited for one {percent(host_share)} of the time)"
+    cpu_excluded = "the CPU (mainly other programs waited for one)"
     excluded = []
     if explanation.cause != "cpu" and facts.cpu_share is not None and facts.cpu_share < MIN_WAIT_SHARE:
         excluded.append("the CPU" if host_share < MIN_WAIT_SHARE else cpu_excluded)
@@ -311,12 +321,14 @@ def _latency(seconds: Sequence[Second], device: str) -> _Latency | None:
     stuck_ms = sum(second.elapsed_s * 1000 for second, counters in samples if counters.is_stuck)
     latencies_ms = [ms for _, counters in samples if (ms := counters.ms_per_write) is not None]
     if not latencies_ms:
-        return _Latency(stuck_ms, stuck_ms) if stuck_ms else None
-    return _Latency(max(median(latencies_ms), stuck_ms), max(*latencies_ms, stuck_ms))
+        return _Latency(stuck_ms, stuck_ms, stuck_ms) if stuck_ms else None
+    mean_ms = sum(counters.write_ms for _, counters in samples) / sum(counters.writes for _, counters in samples)
+    return _Latency(*(max(ms, stuck_ms) for ms in (mean_ms, median(latencies_ms), max(latencies_ms))))
 
 
 def _explain(facts: IncidentFacts) -> Explanation:
-    for rule in (_short_of_memory, _short_of_cpu, _no_device, _io_limit, _other_program, _discards, _other_syncs):
+    rules = (_short_of_memory, _short_of_cpu, _no_device, _io_limit, _stuck_loop_device)
+    for rule in (*rules, _other_program, _discards, _other_syncs):
         if explanation := rule(facts):
             return explanation
     if facts.is_device_slow:
@@ -338,7 +350,7 @@ def _backing_file_text(facts: IncidentFacts) -> str:
         if timed.wait.file.endswith(f" ({device})")
     ]
     ms, device, file = max(waits, default=(0, "", ""))
-    if not facts.main_wait or not ms or ms < MIN_BACKING_FILE_SHARE * facts.longest_s * 1000:
+    if not facts.main_wait or not ms or ms < MIN_LONGEST_SHARE * facts.longest_s * 1000:
         return ""
     waited = f"{device} waited up to {duration_ns(ms * 1e6)} for its backing file {file}"
     return f"{waited}. So the storage below {device} may have taken the time"
@@ -349,8 +361,8 @@ def _flushes_text(facts: IncidentFacts) -> str:
     worst_ms, typical_ms = facts.worst_flush_ms, facts.typical_flush_ms
     if worst_ms is None:
         return f", but none of its flushes were counted. So it is not known whether {facts.device} took the time"
-    if worst_ms < _slow_limit_ms(typical_ms):
-        return ". So the filesystem or the program took the time"
+    if not facts.is_flush_slow:
+        return ". So the filesystem or the program probably took the time"
     usual = "" if typical_ms is None else f" (at other times {duration_ns(typical_ms * 1e6)})"
     return (
         f", but a flush took at least {duration_ns(worst_ms * 1e6)}{usual}. So {facts.device} may have taken the time"
@@ -375,7 +387,7 @@ def _short_of_memory(facts: IncidentFacts) -> Explanation | None:
 
 
 def _io_limit(facts: IncidentFacts) -> Explanation | None:
-    if facts.main_wait is None or facts.is_device_slow:
+    if facts.main_wait is None or facts.is_device_slow or facts.is_flush_slow or _backing_file_text(facts):
         return None
     names = facts.devices | {facts.main_wait.device}
     for limit in dict.fromkeys(limit for wait in facts.own_waits for limit in wait.limits):
@@ -389,11 +401,21 @@ def _io_limit(facts: IncidentFacts) -> Explanation | None:
     return None
 
 
+def _stuck_loop_device(facts: IncidentFacts) -> Explanation | None:
+    """If a loop device completes nothing, the cause is not its load, but what holds its backing file."""
+    stuck_s = sum(counters.is_stuck for counters in facts.counters if counters.device == facts.device)
+    if not facts.device.startswith("loop") or stuck_s < max(SLOW_DEVICE_S, MIN_LONGEST_SHARE * facts.longest_s):
+        return None
+    causes = "was frozen (fsfreeze, a snapshot), or the storage below it did not respond"
+    clause = f"{facts.device} completed nothing for {stuck_s} s"
+    return Explanation("device", f"{clause}. The filesystem of its backing file {causes}")
+
+
 def _other_program(facts: IncidentFacts) -> Explanation | None:
     if not facts.is_device_slow:
         return None
     own_program = facts.main_wait.program if facts.main_wait else ""
-    processes = _transfers(facts.writing_windows)
+    processes = transfers(facts.writing_windows)
     writers = [process for process in processes if facts.devices.intersection(process.devices)]
     writer = max(writers, key=lambda process: process.written, default=None)
     if writer and _may_be_cause(facts, writer.written, sum(counters.written_kib for counters in facts.counters)):
@@ -488,7 +510,7 @@ def _short_of_cpu(facts: IncidentFacts) -> Explanation | None:
     return Explanation("cpu", f"for up to {percent(facts.cpu_share)} of that time, it waited for a CPU{host}")
 
 
-def _transfers(windows: Sequence[Window]) -> list[ProcessIo]:
+def transfers(windows: Sequence[Window]) -> list[ProcessIo]:
     """Return each recorded process with the bytes that it read and wrote in all windows."""
     totals: dict[int, ProcessIo] = {}
     for window in windows:
@@ -601,7 +623,7 @@ def _bucket(
 ) -> Bucket:
     names = {device.device for second in seconds for device in second.devices}
     latencies = {name: latency for name in names if (latency := _latency(seconds, name))}
-    device = device or max(latencies, key=lambda name: latencies[name].median_ms, default="")
+    device = device or max(latencies, key=lambda name: latencies[name].mean_ms, default="")
     device_counters = [counters for second in seconds for counters in second.devices if counters.device == device]
     traced = [window for window in windows if window.traced_s is not None]
     has_slow = any(wait.slow and not wait.kernel for window in traced for wait in window.waits)
@@ -614,7 +636,7 @@ def _bucket(
         written_bytes=sum(counters.written_kib for counters in device_counters) * 1024,
         read_bytes=sum(counters.read_kib for counters in device_counters) * 1024,
         flushes=sum(counters.flushes for counters in device_counters),
-        latency_ms=latencies[device].median_ms if device in latencies else None,
+        latency_ms=latencies[device].mean_ms if device in latencies else None,
         cpu=pressure_share(seconds, CPU),
         io=pressure_share(seconds, IO),
         memory=pressure_share(seconds, MEMORY),

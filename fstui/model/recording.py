@@ -116,6 +116,8 @@ class RecordedWait(Base, frozen=True, kw_only=True):
     slow: tuple[tuple[float, int, int], ...] = ()
     """For each sync of at least 100 ms: the seconds from its return to the end of the window, its duration in ms, and
     an upper bound of the ms in which its thread waited for a CPU."""
+    partly_traced: bool = False
+    """Whether one of these processes synced so often that it was not traced for the whole window."""
 
     @property
     def longest_so_far_ms(self) -> int:
@@ -209,7 +211,7 @@ class Bucket(Base, frozen=True, kw_only=True):
     read_bytes: int = 0
     flushes: int = 0
     latency_ms: float | None = None
-    """Mean time of its writes and flushes. If none was completed, the age of the requests in flight."""
+    """Mean time of its writes, at least the time during which it completed no request."""
     cpu: float | None = None
     """``cpu``, ``io``, ``memory``: the share of the time in which a process waited for it."""
     io: float | None = None

@@ -16,7 +16,7 @@ from math import inf
 from pathlib import Path
 
 from fstui import __version__
-from fstui.judge import incidents
+from fstui.judge import incidents, moments
 from fstui.judge.incidents import Records
 from fstui.measure.children import command
 from fstui.model.errors import Refused
@@ -192,15 +192,18 @@ def _read_overview(start: float, end: float, cell_s: float, device: str) -> list
     return incidents.buckets(records, start, end, cell_s, device)
 
 
-async def read_moment(time_s: float) -> tuple[Second | None, Window | None]:
-    """Return the records of the second and of the window that contain a time. Raises Refused, OSError."""
-    return await call_in_state_dir(_read_moment, time_s, timeout_s=READ_TIMEOUT_S)
+async def read_moment(start: float, end: float) -> tuple[Second | None, Window | None]:
+    """Return the sums of the records between two times. Raises Refused, OSError."""
+    return await call_in_state_dir(_read_moment, start, end, timeout_s=READ_TIMEOUT_S)
 
 
-def _read_moment(time_s: float) -> tuple[Second | None, Window | None]:
-    records = incidents.collect_records(recording.read(time_s, time_s + MAX_WINDOW_S).records)
-    second = next((second for second in records.seconds if second.at - second.elapsed_s <= time_s < second.at), None)
-    return second, next((window for window in records.windows if window.at - window.elapsed_s <= time_s), None)
+def _read_moment(start: float, end: float) -> tuple[Second | None, Window | None]:
+    def has_most_within(record: Second | Window) -> bool:
+        return start <= record.at - record.elapsed_s / 2 < end
+
+    records = incidents.collect_records(recording.read(start, end + MAX_WINDOW_S).records)
+    seconds_, windows = filter(has_most_within, records.seconds), filter(has_most_within, records.windows)
+    return moments.sum_of_seconds(list(seconds_)), moments.sum_of_windows(list(windows))
 
 
 def _read_what_happened(period: tuple[float, float] | None) -> WhatHappened:
@@ -303,7 +306,7 @@ def _notes(source: Recording, excerpt: Records, headers: Sequence[Header], start
     traced_windows = [(window.traced_s, window.elapsed_s) for window in excerpt.windows if window.traced_s is not None]
     share = sum(traced_s for traced_s, _ in traced_windows) / (sum(elapsed_s for _, elapsed_s in traced_windows) or 1.0)
     if traced_windows and share < 0.95:
-        yield f"The busiest programs were traced for {percent(share)} of the time: some of their waits may be missing."
+        yield f"Some programs were traced for only {percent(share)} of the time, so some of their waits may be missing."
     lost_events = sum(window.lost for window in excerpt.windows)
     if lost_events:
         yield f"The kernel's buffers were full and lost {counted(lost_events, 'event')}."

@@ -125,7 +125,7 @@ NOWHERE = stalled(device="", below=(), call="sync", file="")
         (quiet, waiting(HANGING), "filesystem", "the fuse.sshfs filesystem at /srv/remote did not respond"),
         (quiet, waiting(NOWHERE), "unknown", "in sync of all filesystems; the cause is not known"),
         (SLOW, quiet, "device", "no program was seen to wait for a sync"),
-        (BUSY, waiting(stalled()), "unknown", "the CPU (the program had one; others waited for one "),
+        (BUSY, waiting(stalled()), "unknown", "the CPU (mainly other programs waited for one)"),
     ],
 )
 def test_the_sentence_names_the_cause(seconds: Seconds, windows: Windows, cause: str, words: str) -> None:
@@ -136,8 +136,9 @@ def test_the_sentence_names_the_cause(seconds: Seconds, windows: Windows, cause:
 
 WORKER = stalled(RecordedWait(program="kworker", kernel=True, file="/srv/good.img (vda)", device="vdb"))
 SLOW_FLUSH = between(597, 597, disk(flushes=1, flush_ms=2600))
+SHORT_FLUSH = between(597, 597, disk(flushes=1, flush_ms=60))
 NO_FLUSHES = between(590, 600, disk(flushes=0, flush_ms=0))
-DEVICE_EXCLUDED = "So the filesystem or the program took the time"
+DEVICE_EXCLUDED = "So the filesystem or the program probably took the time"
 WAITED_BELOW = "; vda waited up to 2.6 s for its backing file /srv/good.img. So the storage below vda may have taken "
 
 
@@ -145,6 +146,7 @@ WAITED_BELOW = "; vda waited up to 2.6 s for its backing file /srv/good.img. So 
     ("seconds", "worker", "words"),
     [
         (quiet, ETCD, f"; vda completed writes as usual (median 2.0 ms). {DEVICE_EXCLUDED}"),
+        (SHORT_FLUSH, ETCD, DEVICE_EXCLUDED),
         (SLOW_FLUSH, ETCD, ", but a flush took at least 2.6 s (at other times 2.0 ms). So vda may have taken the time"),
         (NO_FLUSHES, ETCD, ", but none of its flushes were counted. So it is not known whether vda took the time"),
         (quiet, stalled(WORKER, ms=2600), WAITED_BELOW),
@@ -152,7 +154,16 @@ WAITED_BELOW = "; vda waited up to 2.6 s for its backing file /srv/good.img. So 
         (quiet, stalled(WORKER, ms=2600, slow=((9.0, 2600, 0),)), DEVICE_EXCLUDED),
         (quiet, stalled(WORKER, ms=2600, file="/srv/other.img (loop0)"), DEVICE_EXCLUDED),
     ],
-    ids=["usual", "slow flush", "no flush", "backing file", "short wait below", "earlier wait", "another loop device"],
+    ids=[
+        "usual",
+        "short flush",
+        "slow flush",
+        "no flush",
+        "backing file",
+        "short wait below",
+        "earlier wait",
+        "another loop device",
+    ],
 )
 def test_only_usual_writes_and_flushes_exclude_the_device(seconds: Seconds, worker: RecordedWait, words: str) -> None:
     one = only(calm(seconds, waiting(stalled(), worker)))
@@ -183,6 +194,28 @@ def test_the_sentence_names_the_largest_share_of_a_cpu() -> None:
 def test_cpu_waits_of_a_process_with_the_same_name_do_not_count() -> None:
     other = stalled(pid=813, file="/srv/other", ms=3900, cpu_ms=3900)
     assert only(calm(BUSY, waiting(stalled(cpu_ms=400), other))).cause == "unknown"
+
+
+LIMITED = stalled(limits=("vda wiops 10",))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "worker", "cause"),
+    [(SHORT_FLUSH, ETCD, "io-limit"), (SLOW_FLUSH, ETCD, "unknown"), (quiet, stalled(WORKER, ms=2600), "unknown")],
+    ids=["short flush", "slow flush", "backing file"],
+)
+def test_a_limit_is_the_cause_only_if_the_device_is_not(seconds: Seconds, worker: RecordedWait, cause: str) -> None:
+    assert only(calm(seconds, waiting(LIMITED, worker))).cause == cause
+
+
+def test_a_loop_device_that_completes_nothing_is_not_explained_by_its_load() -> None:
+    loop = [between(first, last, disk(900.0, name="loop3", **counts)) for first, last, counts in (
+        (594, 595, {"written_kib": 900_000}), (596, 599, {"writes": 0, "flushes": 0, "in_flight": 3}),
+    )]  # fmt: skip
+    waits = waiting(stalled(device="loop3", below=("loop3",)), processes=(replace(RSYNC, devices=("loop3",)),))
+    one = only(calm(lambda at_s: loop[0](at_s) or loop[1](at_s), waits))
+    assert (one.cause, one.culprit) == ("device", "")
+    assert "loop3 completed nothing for 4 s. The filesystem of its backing file was frozen" in one.sentence
 
 
 ALWAYS_SLOW = replace(ETCD, p50_us=40_000, longest_ms=300, waited_ms=8000, slow=((3.0, 300, 0),))

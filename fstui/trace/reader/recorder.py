@@ -21,6 +21,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
+from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -104,6 +105,8 @@ class Trace(WaitRecording):
         """The start of the window, and how long all threads were traced in it before some were excluded."""
         self._bytes_before = self._lost_before = 0
         self._excluded_threads: dict[int, ExcludedThread] = {}
+        self._partly_traced: set[int] = set()
+        """The threads that were excluded in this window."""
         super().__init__(name, pid=None, device=None, calls=True)
 
     def _enable(self) -> None:
@@ -161,6 +164,7 @@ class Trace(WaitRecording):
         for thread in threads:
             self.waits.forget(thread)  # the end of its running sync will not be traced
             self._excluded_threads[thread] = ExcludedThread(time.monotonic_ns(), switches(thread), files[thread])
+        self._partly_traced.update(threads)
         self._bytes_before = self.collected_bytes
 
     def _trace_all_threads(self) -> None:
@@ -204,19 +208,22 @@ class Trace(WaitRecording):
             self.cpu_delays[thread] = self.cpu_delays.get(thread, 0) - delay_ns
             row.slow_syncs.append((end_ns, duration_ns, delay_ns))
             row.call = self._call_names.get(thread, "") if file.fd >= 0 else ""
+        for thread, *numbers in waits.durations:
+            self.row(thread, SyncedFile(*numbers)).is_partly_traced |= thread in self._partly_traced
         rows = [
             row
             for row in limit_rows(span.rows.combined().values())
             if row.durations.count or row.untimed_syncs or row.in_flight_ns
         ]
         result = {
-            "traced_s": round(min(self._traced_s, elapsed_s) if self._excluded_threads else elapsed_s, 2),
+            "traced_s": round(min(self._traced_s, elapsed_s) if self._partly_traced else elapsed_s, 2),
             "lost": lost_events,
             "waits": [_row_as_dict(row, anonymous) for row in rows[:MAX_ROWS]],
             "discards": list(self._discards()),
         }
         waits.clear()
         self._call_names.clear()
+        self._partly_traced.clear()
         if not self._excluded_threads:
             self.exclude_after_s = WINDOW_S
         self._bytes_before, self._began_s = self.collected_bytes, time.monotonic()
@@ -289,6 +296,7 @@ def _row_as_dict(row: WaitRow, anonymous: bool) -> JsonObject:
             [round((now_ns - end_ns) / 1e9, 2), duration_ns // 1_000_000, delay_ns // 1_000_000]
             for end_ns, duration_ns, delay_ns in slow
         ],
+        "partly_traced": row.is_partly_traced,
     }  # fmt: skip
     return {name: value for name, value in fields.items() if value}
 
@@ -503,6 +511,7 @@ class Recorder:
         self._processes = Processes({os.getpid(), writer.pid})
         self._processes.busiest_since_last_call()  # so that the next call returns the changes from now on
         self._second_began_s = self._window_began_s = time.monotonic()
+        self._window_number = _window_number()
         self._header = {
             "version": settings["version"], "host": os.uname().nodename, "kernel": os.uname().release,
             "boot": proc.boot_id(),
@@ -512,22 +521,23 @@ class Recorder:
 
     def run(self, signals: set[signal.Signals], seconds: float | None) -> int:
         """Record until a signal arrives or the time limit expires. Return the exit status."""
-        due_s = began_s = time.monotonic()
-        while seconds is None or time.monotonic() - began_s < seconds:
-            due_s = max(due_s + INTERVAL_S, time.monotonic())
+        end_s = inf if seconds is None else time.monotonic() + seconds
+        is_last = False
+        while not is_last:
+            due_s = min(time.monotonic() + _until_whole_second_s(), end_s)
             is_first_second = self._window_began_s == self._second_began_s
             if self._trace and is_first_second and self._trace.exclude_after_s < INTERVAL_S:
-                if signal.sigtimedwait(signals, self._trace.exclude_after_s):
-                    return 0
-                self._trace.exclude_busiest()
-            if signal.sigtimedwait(signals, max(due_s - time.monotonic(), 0.0)):
-                return 0
-            if not self._end_second():
+                is_last = bool(signal.sigtimedwait(signals, self._trace.exclude_after_s))
+                if not is_last:
+                    self._trace.exclude_busiest()
+            if not is_last:
+                is_last = bool(signal.sigtimedwait(signals, max(due_s - time.monotonic(), 0.0))) or due_s == end_s
+            if not self._end_second(is_last=is_last):
                 say("the program that writes the records has ended")
                 return 1
         return 0
 
-    def _end_second(self) -> bool:
+    def _end_second(self, *, is_last: bool) -> bool:
         """Write the records of a second. Return False if the child that writes them has ended."""
         now_s = time.monotonic()
         elapsed_s, self._second_began_s = now_s - self._second_began_s, now_s
@@ -535,9 +545,9 @@ class Recorder:
             self._write("header", 0.0, self._header)
             self._header_written_s, self._header["started"] = now_s, False
         is_written = self._write("second", elapsed_s, self._counters.changes_since_last_call())
-        window_s = now_s - self._window_began_s
-        if window_s >= WINDOW_S - INTERVAL_S / 2:
-            self._window_began_s = now_s
+        if is_last or _window_number() != self._window_number:
+            window_s = now_s - self._window_began_s
+            self._window_began_s, self._window_number = now_s, _window_number()
             window = self._trace.end_window(window_s, self._settings["anonymous"]) if self._trace else {}
             return self._write("window", window_s, {**window, "processes": self._processes.busiest_since_last_call()})
         if self._trace:
@@ -547,9 +557,20 @@ class Recorder:
     def _write(self, kind: str, elapsed_s: float, fields: JsonObject) -> bool:
         stamp = {
             "kind": kind, "at": round(time.time(), 2), "boot_s": round(time.clock_gettime(time.CLOCK_BOOTTIME), 2),
-            "elapsed_s": round(elapsed_s, 2),
+            "elapsed_s": max(round(elapsed_s, 2), 0.01),
         }  # fmt: skip
         return self._writer.write({**stamp, **fields})
+
+
+def _window_number() -> int:
+    """Return the number of the present window. Windows begin at multiples of WINDOW_S, as columns of charts do."""
+    return int(round(time.time()) // WINDOW_S)
+
+
+def _until_whole_second_s() -> float:
+    """Return the time until a second of the system clock begins, at least half an interval."""
+    remaining_s = INTERVAL_S - time.time() % INTERVAL_S
+    return remaining_s if remaining_s >= INTERVAL_S / 2 else remaining_s + INTERVAL_S
 
 
 def run(settings: JsonObject) -> int:

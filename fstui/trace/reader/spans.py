@@ -41,6 +41,8 @@ class WaitRow:
         self.call = ""
         self.slow_syncs: list[tuple[int, int, int]] = []
         """Only in a recording. For each slow sync: end time, duration, and longest possible wait for a CPU, in ns."""
+        self.is_partly_traced = False
+        """Only in a recording: whether a thread was excluded from the trace for a part of the window."""
 
     def merge(self, later: WaitRow) -> None:
         self.path = later.path or self.path
@@ -56,6 +58,7 @@ class WaitRow:
         self.in_flight_ns = later.in_flight_ns
         self.call = later.call or self.call
         self.slow_syncs += later.slow_syncs
+        self.is_partly_traced |= later.is_partly_traced
 
     def as_dict(self, device_ns: int | None) -> dict[str, Any]:
         """``device_ns``: how much of a sync's time the devices take on average."""

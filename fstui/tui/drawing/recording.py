@@ -37,13 +37,13 @@ _MAX_SECONDS_S, _MIN_SECONDS_WIDTH = 300, 20
 """The times below a shorter chart have seconds if they fit, because several of them may be in the same minute."""
 _MIN_CHART_ROWS, _MAX_CHART_ROWS = 2, 16
 """With fewer rows, a chart has no room for its highest value."""
-_WIDE_SCREEN, _LONG_NAME_WIDTH, _MIN_WAITED_WIDTH = 76, 24, 60
+_WIDE_SCREEN, _LONG_NAME_WIDTH = 76, 24
 WAITS = (
     Column("PROGRAM", 18, gap=0, cut="middle"),
-    Column("SYNCS", 6, right=True, gap=2),
+    Column("SYNCS", 8, right=True, gap=2),
     Column("P50", 7, right=True, gap=2, from_width=82),
     Column("MAX", 7, right=True, gap=2),
-    Column("WAITED", 7, right=True, gap=2, from_width=_MIN_WAITED_WIDTH),
+    Column("WAITED", 7, right=True, gap=2, from_width=60),
     Column("CPU WAIT ≤", 10, right=True, gap=2, from_width=110),
     Column("CGROUP", 20, gap=2, cut="left", from_width=130),
     Column("FILE", gap=2, cut="middle"),
@@ -69,8 +69,9 @@ class RecordingView(msgspec.Struct, frozen=True):
     """The buckets by column of the chart."""
     second: Second | None = None
     window: Window | None = None
+    """``second`` and ``window``: the sums of the records of the chosen column."""
     is_read: bool = False
-    """Whether the second and the window were read. They are None if they are not in the recording."""
+    """Whether they were read. They are None if they are not in the recording."""
     device: str = ""
     """The device of the charts; empty for the slowest one at each time."""
 
@@ -83,6 +84,12 @@ class RecordingView(msgspec.Struct, frozen=True):
     def cell(self) -> int:
         return int((self.time - self.start) // self.cell_s)
 
+    @property
+    def column(self) -> tuple[float, float]:
+        """The start and the end of the chosen column."""
+        start = self.time // self.cell_s * self.cell_s
+        return start, start + self.cell_s
+
 
 def columns(view: RecordingView, width: int) -> tuple[int, int]:
     """Return the number of columns of a chart, and its width in cells. A short recording has wider columns."""
@@ -92,8 +99,7 @@ def columns(view: RecordingView, width: int) -> tuple[int, int]:
 
 
 def title(view: RecordingView, width: int) -> Text:
-    moment = f"{datetime.fromtimestamp(view.time):%Y-%m-%d %H:%M:%S}"
-    return title_line("recording", view.what_happened.host, moment, width)
+    return title_line("recording", view.what_happened.host, span(*view.column, with_date=True), width)
 
 
 def timeline(view: RecordingView, width: int, height: int, figures: Sequence[Chart] = CHARTS) -> list[Text]:
@@ -117,9 +123,8 @@ def timeline(view: RecordingView, width: int, height: int, figures: Sequence[Cha
         unchanged = []
     shown = changing[: max(chart_lines // _MIN_CHART_ROWS, 1)]
     rows, extra = divmod(max(chart_lines - len(unchanged), 0), max(len(shown), 1))
-    remark = _time_range(view.start + cursor * view.cell_s, view.cell_s)
     device = bucket.device if (bucket := buckets[cursor]) else ""
-    lines = [rule(width, f"one column is {_duration(view.cell_s)}", " · ".join(filter(None, ("▲", device, remark))))]
+    lines = [rule(width, f"one column is {_duration(view.cell_s)}", f"▲ {device}".rstrip())]
     incident = next(iter(_incidents_at(view)), None)
     begins = [view.start + cell * view.cell_s for cell in range(number)]
     unusual = [incident is not None and incident.start < at + view.cell_s and incident.end > at for at in begins]
@@ -130,7 +135,7 @@ def timeline(view: RecordingView, width: int, height: int, figures: Sequence[Cha
     pattern = "%H:%M:%S" if has_seconds else "%H:%M"
     start, time, end = (
         f"{datetime.fromtimestamp(when):{pattern}}"
-        for when in (view.start, view.time, view.start + number * view.cell_s)
+        for when in (view.start, view.column[0], view.start + number * view.cell_s)
     )
     place = edges[cursor]
     label = f"▲ {time}"
@@ -183,34 +188,25 @@ def _chart(
     return lines
 
 
-def _time_range(start: float, elapsed_s: float) -> str:
-    """Return the time that figures cover: ``10 s, 13:43:20–13:43:30``."""
-    times = "–".join(f"{datetime.fromtimestamp(when):%H:%M:%S}" for when in (start, start + elapsed_s))
-    return f"{elapsed_s:.0f} s, {times}"
-
-
 def waits(view: RecordingView, width: int) -> list[Text]:
-    """Draw the programs that waited in the window of the chosen moment, and those that read and wrote the most."""
+    """Draw the programs that waited in the chosen column, and those that read and wrote the most."""
     window = view.window
     if window is None:
         state = "the programs of this moment were not recorded" if view.is_read else "reading …"
         return [rule(width, "programs that waited"), line((f"   {state}", FAINT))]
-    remark = _time_range(window.at - window.elapsed_s, window.elapsed_s)
-    if window.traced_s is not None and window.traced_s < 0.95 * window.elapsed_s:
-        remark += f", busiest traced {duration_ns(window.traced_s * 1e9)}"
-    top = rule(width, "programs that waited", remark)
+    remarks = []
     if window.traced_s is None:
         rows = [line(("   not traced: only root may trace the kernel", FAINT))]
     else:
         program = WAITS[0] if width < _WIDE_SCREEN else replace(WAITS[0], width=_LONG_NAME_WIDTH)
         cells = list(map(_wait_cells, window.waits))
         rows = table(used_columns((program, *WAITS[1:]), cells, {}), cells, width)
-        if width >= _MIN_WAITED_WIDTH and any(_waited_ms(wait) > 1000 * window.elapsed_s for wait in window.waits):
-            begin = f"{datetime.fromtimestamp(window.at - window.elapsed_s):%H:%M:%S}"
-            note = f"WAITED counts syncs of all threads from their start, even before {begin}"
-            rows = [*paragraph(note, width, style=FAINT), *rows]
         rows = rows if window.waits else [line(("   no program waited for a sync", FAINT))]
-    return [top, *rows, *_busiest_processes(window)]
+        if any(wait.partly_traced for wait in window.waits):
+            remarks.append("≥ traced in part")
+        if any(_waited_ms(wait) > 1000 * window.elapsed_s for wait in window.waits):
+            remarks.append("WAITED adds up threads")
+    return [rule(width, "programs that waited", " · ".join(remarks)), *rows, *_busiest_processes(window)]
 
 
 def _waited_ms(wait: RecordedWait) -> int:
@@ -222,7 +218,7 @@ def _wait_cells(wait: RecordedWait) -> tuple[str, ...]:
     is_one_process = wait.pid and not wait.kernel
     return (
         wait.program_label,
-        count(wait.syncs),
+        f"≥ {count(wait.syncs)}" if wait.partly_traced else count(wait.syncs),
         duration_ns(wait.p50_us * 1000) if wait.p50_us else NONE,
         duration_ns(wait.longest_so_far_ms * 1e6),
         duration_ns(_waited_ms(wait) * 1e6),
@@ -245,11 +241,12 @@ def _busiest_processes(window: Window) -> list[Text]:
 
 
 def devices(view: RecordingView, width: int) -> list[Text]:
-    """Draw what each device did in the chosen second, and how long processes waited."""
+    """Draw what each device did in the chosen column, and how long processes waited."""
     second = view.second
     if second is None:
         return [rule(width, "devices", "not recorded" if view.is_read else "reading …")]
-    ordered = sorted(second.devices, key=lambda device: device.device != view.device)  # that of the charts first
+    # that of the charts first
+    ordered = sorted(second.devices, key=lambda device: (device.device != view.device, -device.writes - device.reads))
     rows = [_device_cells(device, second.elapsed_s) for device in ordered]
     names = ("CPU", "I/O", "", "memory", "")
     shares = [
@@ -257,11 +254,11 @@ def devices(view: RecordingView, width: int) -> list[Text]:
         for name, ms in zip(names, second.pressure_ms, strict=True)
         if name and ms is not None
     ]
-    not_written_back = size(sum(second.memory_kib) * 1024)
-    pressure = f"   pressure: {', '.join(shares) or 'not counted'} · {not_written_back} not written back"
-    drawn = table(used_columns(DEVICES, rows, {}), rows, width) if rows else []
-    remark = _time_range(second.at - second.elapsed_s, second.elapsed_s) if rows else "idle"
-    return [rule(width, "devices", remark), *drawn, line((pressure, FAINT))]
+    pressure = f"pressure: {', '.join(shares) or 'not counted'} · dirty {size(sum(second.memory_kib) * 1024)}"
+    drawn = table(used_columns(DEVICES, rows, {}), rows, width) if rows else [line(("   idle", FAINT))]
+    if width < _WIDE_SCREEN:
+        return [rule(width, "devices"), *drawn, line((f"   {pressure}", FAINT))]
+    return [rule(width, "devices", pressure), *drawn]
 
 
 def _device_cells(device: DeviceSecond, elapsed_s: float) -> tuple[str, ...]:
@@ -285,7 +282,8 @@ def sentence(view: RecordingView, width: int) -> list[Text]:
     text = f"Nothing unusual at this moment. The recording has {counted(number, 'incident')}"
     text += " (press n or p)." if number else "."
     if current:
-        text = f"{_time_range(current.start, current.end - current.start)}: {current.sentence}"
+        times = "–".join(f"{datetime.fromtimestamp(when):%H:%M:%S}" for when in (current.start, current.end))
+        text = f"{times}: {current.sentence}"
     elif gaps:
         text = f"{span(gaps[0].start, gaps[0].end)}: {gaps[0].reason}."
     return headline(text, width, "; ")
@@ -303,8 +301,8 @@ def incidents(view: RecordingView, width: int) -> list[Text]:
 
 
 def _incidents_at(view: RecordingView) -> list[Incident]:
-    begin, end = view.time, view.time + view.cell_s
-    return [incident for incident in view.what_happened.incidents if incident.start <= end and incident.end >= begin]
+    begin, end = view.column
+    return [incident for incident in view.what_happened.incidents if incident.start < end and incident.end > begin]
 
 
 def _duration(seconds: int) -> str:

@@ -43,16 +43,15 @@ class RecordingScreen(BaseScreen):
     )
     HELP_TEXT = (
         "What 'fstui record' has recorded. The line below the title describes an incident at the chosen moment. Each "
-        "chart shows a figure over time: how long the longest sync and a write took, how much was written and was not "
-        "yet written back, and the share of the time in which processes waited for CPU, I/O and memory. ▲ marks the "
-        "moment. Its figures are on the right, for the device of the incident, or else the slowest one. Columns of "
-        "incidents are yellow. The tables show the programs that waited during the ten seconds around the moment, the "
-        "processes that wrote and read most, and the devices during that second. Each title names the time of its "
-        "figures. A write time in the chart and in the line at the top is the median of the means of its seconds. "
-        "WRITE is the mean of one second. 'busiest traced 3 s': the busiest programs were traced only for that long. "
-        "CPU WAIT ≤ is the part of WAITED that may have been a wait for a CPU; it is not known for the kernel's "
-        "threads and short processes. A process writes into memory first, so its rate may differ from that of the "
-        "device. On the command line: fstui what-happened."
+        "chart shows a figure over time: the longest wait of a program for a sync, the mean time of a write, how much "
+        "was written and was not yet written back, and the share of the time in which processes waited for CPU, I/O "
+        "and memory. ▲ marks the chosen column; the title shows its time. Its figures are on the right, for the device "
+        "of the incident, or else the slowest one. Columns of the incident are yellow. The tables show the programs "
+        "that waited in this column, the processes that wrote and read most, and the devices. ≥: this program synced "
+        "so often that it was not traced all the time. WAITED is the sum of all threads; a wait counts from its start, "
+        "even before the column. CPU WAIT ≤ is the part of WAITED that may have been a wait for a CPU; it is not known "
+        "for the kernel's threads and short processes. A process writes into memory first, so its rate may differ from "
+        "that of the device. On the command line: fstui what-happened."
     )
 
     def __init__(self) -> None:
@@ -113,7 +112,7 @@ class RecordingScreen(BaseScreen):
         with self.fstui.reporting():
             if not view.buckets:
                 view = await _with_buckets(view, number)
-            second, window = await recordings.read_moment(view.time)
+            second, window = await recordings.read_moment(*view.column)
             self.view = view = replace(view, second=second, window=window)
             if self.part("seconds").display:
                 seconds_view = replace(view, cell_s=1)

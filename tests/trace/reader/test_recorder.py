@@ -137,3 +137,20 @@ def test_threads_that_are_left_out_are_traced_again(trace: Trace, tmp_path: Path
     exclude(trace, threading.get_native_id())
     assert syncs() == 0
     assert syncs() == 20
+
+
+@pytest.mark.root
+def test_a_program_that_is_left_out_for_a_time_is_marked(trace: Trace) -> None:
+    exclude(trace, threading.get_native_id())
+    rows = trace.end_window(10.0, anonymous=False)["waits"]
+    assert {row.get("partly_traced") for row in rows if row["pid"] == os.getpid()} == {True}
+    trace.waits._add(time.monotonic_ns(), (threading.get_native_id(), *FILE), 1000, 0)
+    assert not any("partly_traced" in row for row in trace.end_window(10.0, anonymous=False)["waits"])
+
+
+@pytest.mark.parametrize(("now_s", "remaining_s"), [(7.01, 0.99), (7.4, 0.6), (7.6, 1.4), (7.99, 1.01)])
+def test_records_end_with_a_second_of_the_clock(
+    monkeypatch: pytest.MonkeyPatch, now_s: float, remaining_s: float
+) -> None:
+    monkeypatch.setattr(time, "time", lambda: now_s)
+    assert recorder._until_whole_second_s() == pytest.approx(remaining_s)

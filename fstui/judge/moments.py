@@ -1,0 +1,59 @@
+"""What programs and devices did during one column of the charts: the sums of its records."""
+
+from collections.abc import Sequence
+
+from msgspec.structs import astuple, replace
+
+from fstui.judge.incidents import transfers
+from fstui.model.recording import DeviceSecond, RecordedWait, Second, Window
+
+MAX_ROWS = 24
+
+
+def sum_of_seconds(seconds: Sequence[Second]) -> Second | None:
+    """Return one record for all seconds, with the highest numbers of requests in flight and of bytes in memory."""
+    if not seconds:
+        return None
+    devices: dict[str, DeviceSecond] = {}
+    for device in (device for second in seconds for device in second.devices):
+        if earlier := devices.get(device.device):
+            sums = map(sum, zip(astuple(earlier)[1:], astuple(device)[1:], strict=True))
+            in_flight = max(earlier.in_flight, device.in_flight)
+            device = replace(DeviceSecond(device.device, *sums), in_flight=in_flight)  # noqa: PLW2901
+        devices[device.device] = device
+    pressures = zip(*(second.pressure_ms for second in seconds), strict=True)
+    return replace(
+        seconds[-1],
+        elapsed_s=sum(second.elapsed_s for second in seconds),
+        pressure_ms=tuple(None if None in values else sum(values) for values in pressures),
+        memory_kib=max((second.memory_kib for second in seconds), key=sum),
+        devices=tuple(devices.values()),
+    )
+
+
+def sum_of_windows(windows: Sequence[Window]) -> Window | None:
+    """Return one record for all windows. The median sync of several windows is not known."""
+    if len(windows) < 2:
+        return windows[0] if windows else None
+    rows: dict[tuple[str, int, str, int, str], RecordedWait] = {}
+    for wait in (wait for window in windows for wait in window.waits):
+        key = (wait.program, wait.pid, wait.file, wait.inode, wait.device)
+        earlier = rows.get(key, RecordedWait())
+        rows[key] = replace(  # a wait in progress is in each window until it ends, so only the latest counts
+            wait,
+            processes=max(earlier.processes, wait.processes),
+            syncs=earlier.syncs + wait.syncs,
+            waited_ms=earlier.waited_ms + wait.waited_ms,
+            longest_ms=max(earlier.longest_ms, wait.longest_ms),
+            p50_us=0,
+            cpu_ms=earlier.cpu_ms + wait.cpu_ms,
+            partly_traced=earlier.partly_traced or wait.partly_traced,
+        )
+    traced = [window.traced_s for window in windows if window.traced_s is not None]
+    return replace(
+        windows[-1],
+        elapsed_s=sum(window.elapsed_s for window in windows),
+        traced_s=sum(traced) if traced else None,
+        waits=tuple(sorted(rows.values(), key=lambda wait: -(wait.waited_ms + wait.in_flight_ms))[:MAX_ROWS]),
+        processes=tuple(transfers(windows)),
+    )
