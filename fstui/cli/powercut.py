@@ -31,7 +31,7 @@ from fstui.model.quantities import count, rate, seconds, short_size
 from fstui.powercut.log import READER_GONE, BadLog
 from fstui.powercut.verification import CutDeclaration
 from fstui.powercut.witness import SILENCE_TIMEOUT_S, LogNotWritten, Witness, WitnessState
-from fstui.powercut.writing import PreparedCut, WriterProcess
+from fstui.powercut.writing import PreparedCut, WriterProcess, root_below
 from fstui.report import formats
 from fstui.report.characters import escape_controls
 from fstui.runs import power_cut
@@ -98,6 +98,8 @@ async def _write(session: Session, directory: str, settings: dict[str, str], roo
         interruption.release()  # while fstui asks for confirmation, Ctrl-C must end it
         if cut.on_root:
             _confirm_root(cut, root_of)
+        elif root_below(target := cut.header.target):
+            say(f"The root filesystem holds {target.path}: after the cut, this host may not start again.")
         _ask_about_concerns(cut, concerns)
         return await interruption.run_until_signal(_run_writer(cut, interruption))
 

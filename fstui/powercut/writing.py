@@ -134,3 +134,8 @@ def is_on_root(target: Target, inventory: Inventory) -> bool:
     # two mounts of one filesystem have the same layer below
     below_target, below_root = (filesystem.stack[0].below if filesystem.stack else () for filesystem in (target, root))
     return bool(below_target) and below_target == below_root
+
+
+def root_below(target: Target) -> bool:
+    """Return whether the root filesystem holds the target, for example the backing file of its loop device."""
+    return any(node.layer == "filesystem" and node.name == "/" for node in target.stack[1:])

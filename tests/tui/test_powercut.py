@@ -112,7 +112,7 @@ async def test_log_of_the_witness_leads_to_the_verdict(tmp_path: Path) -> None:
         assert "KEPT" in await text(pilot)
     assert power_cuts.read_history(box.cut.header.target.identity).survived_cuts == 1
     async with on_this_box(box) as pilot:
-        assert "1 cut survived" in screen_lines(pilot.app)[0]
+        assert "survived cuts: 1" in screen_lines(pilot.app)[0]
 
 
 async def test_lost_record_is_shown_as_lost(tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ async def test_pipe_among_the_saved_runs_is_ignored() -> None:
     async with opened() as pilot:
         await pilot.app.workers.wait_for_complete()
         await text(pilot)
-        assert "no survived cut yet" in screen_lines(pilot.app)[0]
+        assert "survived cuts: 0" in screen_lines(pilot.app)[0]
 
 
 async def test_user_states_that_only_the_storage_was_cut(tmp_path: Path) -> None:

@@ -11,11 +11,10 @@ from rich.text import Text
 from textual import work
 from textual.app import ComposeResult
 
-from fstui.model.quantities import counted
 from fstui.model.storage import Target
 from fstui.powercut.plan import write_command
 from fstui.powercut.verification import CutDeclaration, read_file
-from fstui.powercut.writing import is_on_root
+from fstui.powercut.writing import is_on_root, root_below
 from fstui.runs import power_cut
 from fstui.tui.commands import BACK, COPY, HELP, LIST, QUIT, Command
 from fstui.tui.drawing import io_path
@@ -40,6 +39,7 @@ _GUEST = (
     "If you kill the VM, the physical host keeps its power and its cache. So this shows only whether the VM passes its "
     "syncs on. Pull the plug of the physical host instead."
 )
+_MAY_NOT_START = "After the cut, this host may not start again."
 _STORAGE_WAS_CUT = "only the storage lost its power, not the host (a USB disk, a disk shelf)"
 _UNMOUNTABLE = "the filesystem could not be mounted after the cut"
 
@@ -162,9 +162,7 @@ class PowerCutScreen(BaseScreen):
             self.fstui.open_result(verified.run, saved_to, self.directory, problem)
 
     def _draw_title(self, width: int, height: int) -> list[Text]:
-        survived = "" if self.survived_cuts is None else f"{counted(self.survived_cuts, 'cut')} survived"
-        if self.survived_cuts == 0:  # none was tested, or the last one lost data
-            survived = "no survived cut yet"
+        survived = "" if self.survived_cuts is None else f"survived cuts: {self.survived_cuts}"
         return [title_line("power-cut", io_path.path(self._target), survived, width)]
 
     def _cards(self) -> list[Card]:
@@ -178,6 +176,8 @@ class PowerCutScreen(BaseScreen):
     def _cut_steps(self) -> Iterator[Paragraph]:
         if guest := self.fstui.session.judged_filesystems().inventory.host.virtualization:
             yield " ! ", f"This host is a VM ({guest}). {_GUEST}", WARNING
+        if root_below(self._target):
+            yield " ! ", f"The root filesystem of {self.hostname} holds these records. {_MAY_NOT_START}", WARNING
         for directory in self.unverified_cuts:
             yield " ! ", f"a cut has not been verified: {directory}", WARNING
         yield " 1 ", "Connect. On another machine with its own power supply (a laptop will do), run:", ""
