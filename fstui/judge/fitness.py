@@ -57,7 +57,7 @@ def product_fits(case: Case) -> Iterator[Fit]:
     measured = {operation: step for step in reversed(case.steps.measured) if (operation := _operation(step))}
     for product in products():
         if write_step := measured.get(product.operation):
-            yield _fit(product, write_step, _while_others_wrote(case))
+            yield _fit(product, write_step)
 
 
 def add_products(case: Case, speed: Speed, fits: Sequence[Fit]) -> Speed:
@@ -67,7 +67,7 @@ def add_products(case: Case, speed: Speed, fits: Sequence[Fit]) -> Speed:
     if speed.answer not in ("normal", "slow") or not (enough or too_slow):
         return speed
     defined = [product.name for product in products() if product.defines_fast_enough]
-    others = f" {_while_others_wrote(case)}".rstrip()
+    others = f" {while_others_wrote(case)}".rstrip()
     title = next((f"; too slow for {name}{others}" for name in too_slow if name in defined), "")
     title = title or next((f"; enough for {name}" for name in enough), "")
     lists = (("Too slow for", too_slow, others), ("Enough for", enough, ""))
@@ -76,7 +76,7 @@ def add_products(case: Case, speed: Speed, fits: Sequence[Fit]) -> Speed:
     return msgspec.structs.replace(speed, title=f"{speed.title}{title}", sentence=sentence)
 
 
-def _while_others_wrote(case: Case) -> str:
+def while_others_wrote(case: Case) -> str:
     """Return ``while other processes wrote to vda: 2 581 flushes/s``; empty if they hardly wrote."""
     for busy in case.other_writers.busy_devices:
         flushes, writes = f"{rate(busy.flushes_per_s)} flushes/s", f"{rate(busy.writes_per_s)} writes/s"
@@ -127,7 +127,7 @@ class _Limit(NamedTuple):
     """Whether the step may have missed the limit because it waited for a CPU."""
 
 
-def _fit(product: Product, write_step: WriteStep, while_others_wrote: str) -> Fit:
+def _fit(product: Product, write_step: WriteStep) -> Fit:
     step = write_step.step
     limits = list(_limits(product, step))
     missed = [limit for limit in limits if not limit.is_met]
@@ -145,8 +145,6 @@ def _fit(product: Product, write_step: WriteStep, while_others_wrote: str) -> Fi
     measured = measured or [f"{rate(step.rate_per_s / product.syncs_per_commit)}/s"]
     if answer == "not-known":
         measured.append("fstui was short of CPU time")
-    if missed and while_others_wrote:
-        measured.append(while_others_wrote)
     return Fit(
         product=product.name,
         does=product.does,

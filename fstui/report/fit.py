@@ -3,14 +3,14 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from fstui.judge.facts import Case
-from fstui.judge.fitness import products
+from fstui.judge.fitness import products, while_others_wrote
 from fstui.model.errors import Refused, hint_for
 from fstui.model.judgement import NOT_TRUSTED, Fit, Fitness
 from fstui.model.quantities import counted, seconds
 from fstui.model.run import Run
 from fstui.report.check import Check, CheckRow
 from fstui.report.documents import FitDocument, FitOfDirectory
-from fstui.report.sections import Cell, Report, Section, records
+from fstui.report.sections import Cell, Report, Section, cell_value, records
 from fstui.report.text import GLYPHS, verdict_line
 
 ANSWERS: dict[Fitness, str] = {
@@ -92,7 +92,12 @@ def _row_sections(row: CheckRow, product_names: Sequence[str]) -> Iterator[Secti
     simulated = (f"SIMULATED: {run.simulated}.",) if run.simulated else ()
     yield Section(f"{GLYPHS[run.verdict]} {row.name}", lines=(verdict_line(run.verdict, run.confidence), *simulated))
     table, without_threshold = sections(run, product_names)
-    yield table._replace(title="") if table.rows else Section("", lines=(run.sentence, _why_unanswered(run)))
+    if table.rows:
+        is_missed = any(cell_value(answer) == "does-not-fit" for _, answer, *_ in table.rows)
+        others = while_others_wrote(Case(run)) if is_missed else ""
+        yield table._replace(title="", lines=(f"Measured {others}.",) if others else ())
+    else:
+        yield Section("", lines=(run.sentence, _why_unanswered(run)))
     yield without_threshold
 
 
