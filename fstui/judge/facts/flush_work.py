@@ -78,9 +78,11 @@ class FlushGrowth(NamedTuple):
 
     @property
     def summary(self) -> str:
-        """``300 µs with none, 12.9 ms with 32.0 MiB``"""
-        first, *_, last = self.points
-        return ", ".join(f"{duration_ns(point.sync_ns)} with {_amount_text(point)}" for point in (first, last))
+        """The smallest and the largest amount: ``300 µs with none, 12.9 ms with 32.0 MiB``. If the largest one does not
+        take longer than all smaller amounts, the slowest of these: ``40 ms with 64.0 KiB, 41 ms with 32.0 MiB``."""
+        smaller = self.points[0] if self.appears_to_grow else max(self._smaller, key=lambda point: point.sync_ns)
+        compared = (smaller, self.points[-1])
+        return ", ".join(f"{duration_ns(point.sync_ns)} with {_amount_text(point)}" for point in compared)
 
     @property
     def evidence(self) -> str:

@@ -80,10 +80,11 @@ def _growing(case: Case, growing: Sequence[FlushGrowth], lowest: str) -> Conclus
 
 
 def _flat(case: Case, growths: Sequence[FlushGrowth], write: Cost, flushed: Cost) -> Conclusion:
-    largest = max(growths, key=lambda growth: growth.points[-1].bytes)
+    flat = [growth for growth in growths if not growth.appears_to_grow]
+    largest = max(flat or growths, key=lambda growth: growth.points[-1].bytes)
     extra = added_time(write, flushed)
     growth_text = "however much data is unsynced"
-    if all(growth.appears_to_grow for growth in growths):
+    if not flat:
         growth_text = "and the extra time with unsynced data is not spent in the device"
     return Conclusion(
         title=f"a flush adds {'' if extra == 'nothing' else 'about '}{extra}, {growth_text}",
