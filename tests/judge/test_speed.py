@@ -355,7 +355,8 @@ def test_silence_of_a_server_is_a_stall(never: bool, title: str) -> None:
 
 @pytest.mark.parametrize("other", [
     silent_server("existing"), with_figures(silent_server(), host_cpu_share=0.97, others_cpu_share=0.6),
-], ids=["existing server", "busy host"])  # fmt: skip
+    replace(silent_server(), longest_cpu_wait_ns=3_000_000_000),
+], ids=["existing server", "busy host", "sysbench was stopped"])  # fmt: skip
 def test_silence_with_another_cause_is_no_stall(other: Step) -> None:
     assert answered(SSD, step(), other).answer != "stalls"
 

@@ -155,7 +155,7 @@ def _without_cpu(step: Step, line: str, lost_ns: int) -> Speed:
     return Speed(
         title=f"fstui had no CPU for {lost} of {seconds(step.elapsed_s)}",
         sentence=f"In {step.name}, fstui had no CPU for {lost} of {seconds(step.elapsed_s)}: this host was short of "
-        "CPU, or a signal (SIGSTOP) had stopped fstui. So the time of the storage itself is not known.",
+        "CPU, or fstui was stopped (SIGSTOP, a cgroup freezer). So the time of the storage itself is not known.",
         evidence=(line, f"{step.name}: {lost} without a CPU (/proc/self/schedstat, /proc/stat, /proc/PID/stat)"),
         next=("Measure again when the host has CPU time to spare.",),
     )

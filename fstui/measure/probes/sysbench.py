@@ -25,6 +25,8 @@ ROW_BYTES = 240
 MAX_IDLE_INTERVALS = 2
 """After this many intervals without a transaction, the probe checks whether the disk is full."""
 DISK_FULL = "the disk is full, and the server waits for space instead of answering"
+MAX_POLL_NS = 1_000_000_000
+"""If waiting for the output takes longer than this, this probe did not run."""
 HISTOGRAM_ROWS = 100
 PROGRESS_NS = 250_000_000
 WAIT_COLUMNS = ("writes", "bytes", "syncs", "write_ns", "sync_ns")
@@ -104,6 +106,8 @@ class Measurement:
         self.started_ns = self.ended_ns = 0
         self.transactions = 0.0
         self.idle_intervals = 0
+        self.stopped_ns = 0
+        """How long sysbench or this probe was stopped by a signal, or a freezer of their cgroup."""
 
     def on_line(self, line: str) -> None:
         if line.startswith("Threads started!"):
@@ -120,7 +124,11 @@ class Measurement:
         program = sysbench(settings, "run", *flags, "--report-interval=1", "--histogram=on", on_line=self.on_line)
         start_ns = clock()
         while True:
-            if commands.wait_until_readable(program.fd, timeout_s=0.25) and not program.read():
+            polled_ns = clock()
+            is_readable = commands.wait_until_readable(program.fd, timeout_s=0.25)
+            if (waited_ns := clock() - polled_ns) > MAX_POLL_NS or sync_path.is_stopped(program.process.pid):
+                self.stopped_ns += waited_ns
+            if is_readable and not program.read():
                 break  # the end of the output
             if commands.stop_requested:
                 program.kill()
@@ -135,7 +143,8 @@ class Measurement:
             raise ProgramError(find_error(program.text, status))
         if self.started_ns:
             self.send_totals(program.text)
-            send("done", start_ns=self.started_ns, end_ns=self.ended_ns, delayed_ns=0)
+            stopped = {"longest_cpu_wait_ns": self.stopped_ns} if self.stopped_ns else {}
+            send("done", start_ns=self.started_ns, end_ns=self.ended_ns, delayed_ns=0, **stopped)
 
     def send_totals(self, text: list[str]) -> None:
         """Send the final figures, and choose the end of the step so that its rate is the one that sysbench printed."""
