@@ -24,7 +24,7 @@ def sum_of_seconds(seconds: Sequence[Second]) -> Second | None:
     pressures = zip(*(second.pressure_ms for second in seconds), strict=True)
     return replace(
         seconds[-1],
-        elapsed_s=sum(second.elapsed_s for second in seconds),
+        elapsed_s=seconds[-1].at - seconds[0].at + seconds[0].elapsed_s,
         pressure_ms=tuple(None if None in values else sum(values) for values in pressures),
         memory_kib=max((second.memory_kib for second in seconds), key=sum),
         devices=tuple(devices.values()),

@@ -247,7 +247,12 @@ def devices(view: RecordingView, width: int) -> list[Text]:
         return [rule(width, "devices", "not recorded" if view.is_read else "reading …")]
     # that of the charts first
     ordered = sorted(second.devices, key=lambda device: (device.device != view.device, -device.writes - device.reads))
-    rows = [_device_cells(device, second.elapsed_s) for device in ordered]
+    bucket = view.buckets.get(view.cell, Bucket(start=0.0, end=0.0))
+    rows = [
+        # the chart's figure is longer if the device completed nothing for a while
+        _device_cells(device, second.elapsed_s, bucket.latency_ms if device.device == bucket.device else None)
+        for device in ordered
+    ]
     names = ("CPU", "I/O", "", "memory", "")
     shares = [
         f"{name} {percent(ms / 1000 / second.elapsed_s)}"
@@ -261,12 +266,13 @@ def devices(view: RecordingView, width: int) -> list[Text]:
     return [rule(width, "devices", pressure), *drawn]
 
 
-def _device_cells(device: DeviceSecond, elapsed_s: float) -> tuple[str, ...]:
+def _device_cells(device: DeviceSecond, elapsed_s: float, chart_ms: float | None) -> tuple[str, ...]:
+    write_ms = device.ms_per_write if chart_ms is None else chart_ms
     return (
         device.device,
         rate(device.writes / elapsed_s),
         size(device.written_kib * 1024 / elapsed_s),
-        NONE if device.ms_per_write is None else duration_ns(device.ms_per_write * 1e6),
+        NONE if write_ms is None else duration_ns(write_ms * 1e6),
         size(device.read_kib * 1024 / elapsed_s),
         rate(device.flushes / elapsed_s),
         duration_ns(device.flush_ms / device.flushes * 1e6) if device.flushes and device.flush_ms else NONE,
