@@ -26,10 +26,6 @@ LIST_COMMAND = ("losetup", "--list", "--noheadings", "--raw", "--output", "NAME,
 itself (LOOP_GET_STATUS64, loop(4)), so they are correct even if the path leads to another file."""
 _STAT_OUTPUT = r"(?a)(\d{1,15}) (\d{1,20}) ([0-9a-f]{1,8}):([0-9a-f]{1,8})"
 """What ``stat_command`` prints."""
-_ANONYMOUS = "0:"
-"""The beginning of the device numbers of filesystems without a block device, such as tmpfs. A subvolume of btrfs and a
-layer of an overlay have such a number of their own, and mountinfo shows a different number for them. So a difference
-between two such numbers proves nothing."""
 
 
 class Identity(NamedTuple):
@@ -141,8 +137,6 @@ class LoopReader(DeviceReader):
         """
         if identity.device == mount.device:
             return True
-        if not (identity.device.startswith(_ANONYMOUS) and mount.device.startswith(_ANONYMOUS)):
-            return False
         file = self._file_at(path)
         if file is None:
             return mount.fstype == "btrfs"
