@@ -28,6 +28,8 @@ class CommandResult(NamedTuple):
     err: bytes
     """The end of stderr."""
     elapsed_s: float
+    ended_s: float
+    """When the command ended (time.monotonic)."""
     is_too_long: bool
     """Whether the command printed too much, so that ``out`` is incomplete."""
 
@@ -59,6 +61,7 @@ class ShellCommand:
         reads. ``environment``: further variables. ``directory``: the working directory. Raises OSError."""
         self._began_s = time.monotonic()
         self._deadline_s = self._began_s + timeout_s
+        self._ended: CommandResult | None = None
         self._out: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  read at the end of the command
         self._err: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
         with stdin.open("rb") if isinstance(stdin, Path) else nullcontext(stdin) as source:
@@ -79,11 +82,14 @@ class ShellCommand:
 
     def poll(self) -> CommandResult | None:
         """Return the result if the command has ended. Kill the command if it exceeds a limit."""
-        code = self._process.poll()
-        if code is None and (time.monotonic() > self._deadline_s or self._printed_bytes > MAX_BYTES):
-            self.kill()
-            return self._result(None)
-        return None if code is None else self._result(code)
+        if self._ended is None:
+            code = self._process.poll()
+            if code is not None:
+                self._ended = self._result(code)
+            elif time.monotonic() > self._deadline_s or self._printed_bytes > MAX_BYTES:
+                self.kill()
+                self._ended = self._result(None)
+        return self._ended
 
     async def finish(self, interval_s: float = POLL_INTERVAL_S) -> CommandResult:
         """Wait for the end, and check it at this interval. Kill the command if the task is cancelled."""
@@ -127,5 +133,5 @@ class ShellCommand:
         size = os.fstat(self._err.fileno()).st_size
         out = os.pread(self._out.fileno(), MAX_BYTES, 0)
         err = os.pread(self._err.fileno(), _ERROR_BYTES, max(0, size - _ERROR_BYTES))
-        elapsed_s = time.monotonic() - self._began_s
-        return CommandResult(code, out, err, elapsed_s, self._printed_bytes > MAX_BYTES)
+        now_s = time.monotonic()
+        return CommandResult(code, out, err, now_s - self._began_s, now_s, self._printed_bytes > MAX_BYTES)

@@ -72,8 +72,6 @@ class CutCampaign:
         self._last_boot_id = ""
         """The boot id of HOST after the previous cut; empty if unknown."""
         self._off_command: ShellCommand | None = None
-        self._off_end: tuple[CommandResult, float] | None = None
-        """Result of the off command, and when the command ended."""
 
     @property
     def settings(self) -> CampaignSettings:
@@ -202,7 +200,7 @@ class CutCampaign:
         self._save("write")
         witness = Witness(path)
         writer = ShellCommand(self._ssh_command(self._fstui_command(*arguments)), math.inf, is_piped=True)
-        self._off_command, self._off_end = None, None
+        self._off_command = None
         spoiled = ""
         try:
             try:
@@ -217,14 +215,13 @@ class CutCampaign:
         if self._off_command is None:
             self._finish_without_cut(witness, writer_end, spoiled)
             return False
-        while (off_result := self._off_result()) is None:  # the connection broke while the off command ran
-            time.sleep(POLL_INTERVAL_S)
-        result, ended_at = off_result
+        result = self._off_command.wait()  # it still runs if the connection broke
+        self._check_result("off", result)
         self._save(
             "wait",
             off_took_s=result.elapsed_s,
             off_printed=result.printed[-MAX_PRINTED_CHARS:],
-            silent_after_s=witness.acknowledged_at - ended_at,
+            silent_after_s=witness.acknowledged_at - result.ended_s,
             spoiled=spoiled,
         )
         return True
@@ -256,12 +253,13 @@ class CutCampaign:
                 self._show("power off")
                 self._save("off")
                 self._off_command = self._start_command(self.settings.off)
-            if off_result := self._off_result():
+            if off_result := self._off_command.poll():
+                self._check_result("off", off_result)
                 if is_silent:
                     break
-                _, off_end_s = off_result
-                if now_s - off_end_s > MAX_ALIVE_S:
-                    return f"HOST was still writing {seconds(now_s - off_end_s)} after the off command returned"
+                alive_s = now_s - off_result.ended_s
+                if alive_s > MAX_ALIVE_S:
+                    return f"HOST was still writing {seconds(alive_s)} after the off command returned"
         return ""
 
     def _wrong_filesystem(self, witness: Witness) -> str:
@@ -272,13 +270,6 @@ class CutCampaign:
         if mount_point == expected:
             return ""
         return f"the records went to the filesystem of {mount_point}, not of {expected}"
-
-    def _off_result(self) -> tuple[CommandResult, float] | None:
-        """Return the result of the off command and when it ended; None while it runs. Raises CampaignStop."""
-        if self._off_end is None and self._off_command and (result := self._off_command.poll()) is not None:
-            self._check_result("off", result)
-            self._off_end = result, time.monotonic()
-        return self._off_end
 
     def _finish_without_cut(self, witness: Witness, writer_end: CommandResult, spoiled: str) -> None:
         log = witness.log
