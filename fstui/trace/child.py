@@ -134,9 +134,12 @@ class WatchingChild(TracingChild):
 
 class WatchTrace(WatchingChild):
     @classmethod
-    async def start(cls, name: str, *, pid: int | None, device: int | None, calls: bool) -> WatchTrace:
-        """Start a watch. The parameters are those of the program's stdin. Raises Untraceable."""
-        return await cls._start(name, "trace.reader.watch", pid=pid, device=device, calls=calls)
+    async def start(cls, target: Target | None, pid: int | None, filesystems: Sequence[Target]) -> WatchTrace:
+        """Watch one filesystem or all, and one process with its descendants or all. Raises Refused, Untraceable."""
+        check_process(pid)
+        device = device_number(target.path) if target else None
+        calls = any(map(_needs_calls, (target,) if target else filesystems))
+        return await cls._start(secrets.token_hex(3), "trace.reader.watch", pid=pid, device=device, calls=calls)
 
     async def reports(self) -> AsyncIterator[WatchCounts | FinalReport]:
         async for line in self._lines():
@@ -145,14 +148,6 @@ class WatchTrace(WatchingChild):
                 yield FinalReport(whole, msgspec.convert(line["errors"], tuple[LostWrite, ...]))
                 return
             yield msgspec.convert(line["second"], WatchCounts, strict=False)
-
-
-async def start_watch(target: Target | None, pid: int | None, filesystems: Sequence[Target]) -> WatchTrace:
-    """Watch one filesystem or all, and one process with its descendants or all. Raises Refused, Untraceable."""
-    check_process(pid)
-    device = device_number(target.path) if target else None
-    calls = any(map(_needs_calls, (target,) if target else filesystems))
-    return await WatchTrace.start(secrets.token_hex(3), pid=pid, device=device, calls=calls)
 
 
 def check_process(pid: int | None) -> None:

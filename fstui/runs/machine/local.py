@@ -199,9 +199,9 @@ class LocalMachine(Machine):
             return NoTrace(str(problem))
 
     async def watch_waits(self, target: Target | None, pid: int | None) -> RunningWatch:
-        from fstui.trace.child import start_watch  # noqa: PLC0415
+        from fstui.trace.child import WatchTrace  # noqa: PLC0415
 
-        return await start_watch(target, pid, (self._newest_inventory or self.survey()).filesystems)
+        return await WatchTrace.start(target, pid, (self._newest_inventory or self.survey()).filesystems)
 
     async def watch_risk(self, target: Target | None, pid: int | None) -> AtRiskChild:
         from fstui.trace.at_risk import AtRiskChild  # noqa: PLC0415
