@@ -2,15 +2,23 @@
 
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
+from msgspec import Meta
 
-from fstui.model.base import Base
+from fstui.model.base import Amount, Base, Count
 from fstui.model.errors import Refused, hint_for
 from fstui.model.shipped import shipped_files
 from fstui.model.storage import MediumCache, MediumClass
 from fstui.state.files import read_regular
+
+Time = Annotated[float, Meta(ge=0, le=1e8)]
+"""Microseconds or milliseconds."""
+Positive = Annotated[float, Meta(gt=0, le=1e9)]
+PositiveInt = Annotated[int, Meta(ge=1, le=1 << 40)]
+SmallInt = Annotated[int, Meta(ge=0, le=1024)]
+Copies = Annotated[int, Meta(ge=1, le=1024)]
 
 
 class ParameterTable(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -20,41 +28,41 @@ class ParameterTable(Base, frozen=True, kw_only=True, forbid_unknown_fields=True
 class PlatterParameters(ParameterTable, frozen=True, kw_only=True):
     """A rotating disk. A seek over a third of the tracks takes ``seek_ms``, a seek to the next track ``settle_ms``."""
 
-    rpm: float
-    seek_ms: float = 8.5
-    settle_ms: float = 1.0
-    track_bytes: int = 1 << 20
-    tracks: int = 1_000_000
+    rpm: Positive
+    seek_ms: Time = 8.5
+    settle_ms: Time = 1.0
+    track_bytes: PositiveInt = 1 << 20
+    tracks: PositiveInt = 1_000_000
     verify: bool = False
     """A flush takes one more revolution, because the drive verifies the data."""
-    mirrors: int = 1
+    mirrors: Copies = 1
     """Number of disks in a mirror. They rotate independently. A write takes as long as on the slowest disk."""
 
 
 class NandParameters(ParameterTable, frozen=True, kw_only=True):
     """Flash: several channels program pages in parallel."""
 
-    program_us: float
-    page_bytes: int = 16384
-    channels: int = 4
+    program_us: Time
+    page_bytes: PositiveInt = 16384
+    channels: Copies = 4
 
 
 class PersistentParameters(ParameterTable, frozen=True, kw_only=True):
     """3D XPoint: a completed write is durable."""
 
-    write_us: float
+    write_us: Time
 
 
 class NetworkParameters(ParameterTable, frozen=True, kw_only=True):
     """A network volume: a write completes when the slowest copy has stored the data."""
 
-    round_trip_us: float
-    spread: float = 0.1
+    round_trip_us: Time
+    spread: Annotated[float, Meta(ge=0, le=10)] = 0.1
     """Standard deviation of the logarithm of the round trip."""
-    copies: int = 3
-    ops_per_s: float = 0.0
+    copies: Copies = 3
+    ops_per_s: Amount = 0.0
     """The provider's limit after ``burst_ops`` are used up; 0: no limit."""
-    burst_ops: int = 0
+    burst_ops: Count = 0
 
 
 MediumParameters = PlatterParameters | NandParameters | PersistentParameters | NetworkParameters
@@ -63,7 +71,7 @@ MediumParameters = PlatterParameters | NandParameters | PersistentParameters | N
 class Cache(ParameterTable, frozen=True, kw_only=True):
     """The write cache of a disk."""
 
-    bytes: int = 64 << 20
+    bytes: Count = 64 << 20
     protected: bool = False
     """Whether capacitors save the content of the cache after a power cut."""
     flush: Literal["honest", "ignored"] = "honest"
@@ -84,13 +92,13 @@ class DiskParameters(ParameterTable, frozen=True, kw_only=True):
     medium_cache: MediumCache = "unknown"
     grade: str = ""
     """``consumer``, ``cloud`` or ``hard disk``, if the model is known."""
-    command_us: float = 20.0
+    command_us: Time = 20.0
     """The time for a command when the disk is idle."""
-    bytes_per_us: float = 500.0
+    bytes_per_us: Positive = 500.0
     """The speed of the link."""
-    flush_us: float = 0.0
+    flush_us: Time = 0.0
     """Additional time for a flush."""
-    failing_write: int = msgspec.field(default=0, name="fails_write")
+    failing_write: Count = msgspec.field(default=0, name="fails_write")
     """Which write of the program fails with an I/O error (1: the first; 0: none). Only buffered writes on ext4 fail."""
     platter: PlatterParameters | None = None
     nand: NandParameters | None = None
@@ -109,9 +117,9 @@ class CacheDevice(DiskParameters, frozen=True, kw_only=True):
     """A cache device, which receives every write. A flush first commits the map of cached blocks."""
 
     kind: Literal["dm-cache", "bcache"] = "dm-cache"
-    hop_us: float = 20.0
+    hop_us: Time = 20.0
     """The time to hand a request from one thread of the driver to the next."""
-    map_writes: int = 2
+    map_writes: SmallInt = 2
     """Number of sequential writes to the map before each flush."""
 
 
@@ -121,23 +129,23 @@ class FilesystemParameters(ParameterTable, frozen=True, kw_only=True):
     data: Literal["ordered", "journal"] = "ordered"
     sync: Literal["standard", "disabled"] = "standard"
     """ZFS only."""
-    hops: int = 0
+    hops: SmallInt = 0
     """ZFS only: the number of threads that handle a write of the intent log and its completion."""
 
 
 class HostParameters(ParameterTable, frozen=True, kw_only=True):
     """The host: CPU time along the I/O path, and what runs on the host."""
 
-    syscall_us: float = 1.0
-    copy_us: float = 0.6
+    syscall_us: Time = 1.0
+    copy_us: Time = 0.6
     """The time to copy one page into the page cache."""
-    submit_us: float = 6.0
-    complete_us: float = 6.0
-    wake_us: float = 12.0
+    submit_us: Time = 6.0
+    complete_us: Time = 6.0
+    wake_us: Time = 12.0
     """The time to wake up another thread, such as a journal or pool thread."""
     retries_sync: bool = False
     """Whether the program repeats a failed sync and accepts the second result. If not, the error ends the program."""
-    program_us: float = 1.0
+    program_us: Time = 1.0
     """CPU time of the program between two operations."""
     virtualization: str | None = None
     cloud: str | None = None
@@ -152,7 +160,7 @@ class SimulationParameters(ParameterTable, frozen=True, kw_only=True):
     title: str
     truth: str
     """What the disk really does. Students see it at the end."""
-    seed: int = 1
+    seed: Count = 1
     disk: DiskParameters
     log: DiskParameters | None = None
     """ZFS only: a separate device for the intent log."""

@@ -90,6 +90,14 @@ def test_a_file_that_is_no_disk_is_refused(fstui: Fstui, name: str, tmp_path: Pa
     assert done.returncode == 2 and str(tmp_path / name) in done.stderr.decode()
 
 
+@pytest.mark.parametrize(
+    "change", ["rpm=0", "rpm=-1", "rpm=nan", "seek_ms=1e308", "tracks=0", "track_bytes=-1", "mirrors=99999999999999"]
+)  # fmt: skip
+def test_an_impossible_parameter_is_refused(fstui: Fstui, change: str) -> None:
+    done = fstui("list", "--simulate", f"hdd-7200,disk.platter.{change}")
+    assert done.returncode == 2 and b"cannot set disk.platter." in done.stderr
+
+
 def test_a_watch_of_a_simulated_disk_is_marked(fstui: Fstui) -> None:
     done = fstui("watch", "--simulate", "hdd-7200", "--seconds", "1.2")
     assert done.returncode == 0, done.stderr
