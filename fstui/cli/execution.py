@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from fstui.cli.output import ReaderGone, say
 from fstui.cli.terminal import start
-from fstui.model.errors import Refused
+from fstui.model.errors import Refused, sentence_of
 
 if TYPE_CHECKING:
     import click
@@ -90,8 +90,7 @@ def _report_error(error: BaseException) -> int:
         case BlockingIOError() | RuntimeError() if _is_limit_reached(error):
             return _print_fault(_LIMIT_REACHED)
         case OSError():
-            name = f"{os.fsdecode(error.filename)}: " if isinstance(error.filename, str | bytes) else ""
-            return _print_fault(f"{name}{error.strerror or error}")
+            return _print_fault(sentence_of(error))
         case Exception():
             return _report_click_error(error)
         case _:

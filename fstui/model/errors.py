@@ -9,6 +9,14 @@ class Refused(Exception):  # noqa: N818  printed as it is; nothing was written, 
     """The command cannot start or continue. The message says what failed, where, why, and what to do."""
 
 
+def sentence_of(error: Exception) -> str:
+    """Return the message for the user: of an OSError, the file and the reason without the error number."""
+    if not isinstance(error, OSError):
+        return str(error)
+    name = f"{os.fsdecode(error.filename)}: " if isinstance(error.filename, str | bytes) else ""
+    return f"{name}{error.strerror or error}"
+
+
 def local_time() -> datetime:
     """Return the time in the time zone of the user. Raises Refused if TZ is a day or more away from UTC."""
     try:

@@ -12,7 +12,7 @@ import msgspec
 
 from fstui.measure.children import call_in_child
 from fstui.measure.kinds import message_with_key
-from fstui.model.errors import Refused, hint_for
+from fstui.model.errors import Refused, hint_for, sentence_of
 from fstui.model.forms import Form, Scalar, Setting, as_list, changed_values, check_value, size_of
 from fstui.model.quantities import size
 from fstui.model.shipped import shipped_files, toml_files
@@ -56,7 +56,7 @@ async def load_own() -> tuple[list[NamedScenario], list[str]]:
     try:
         return await call_in_child(_load_own_files, where=_OWN_DIRECTORY)
     except (Refused, OSError) as error:
-        return [], [str(error)]
+        return [], [sentence_of(error)]
 
 
 async def find(name: str) -> Scenario:

@@ -23,7 +23,7 @@ from textual.geometry import Region
 from textual.screen import Screen
 
 from fstui.model.declaration import Declaration
-from fstui.model.errors import Refused
+from fstui.model.errors import Refused, sentence_of
 from fstui.model.quantities import counted
 from fstui.model.storage import Target
 from fstui.report.characters import escape_controls, escape_lines
@@ -157,7 +157,7 @@ class FstuiApp(App[int]):
         try:
             yield
         except (OSError, Refused) as error:
-            self.tell(f"{failure}: {error}" if failure else str(error))
+            self.tell(f"{failure}: {sentence_of(error)}" if failure else sentence_of(error))
 
     def tell(self, notice: str) -> None:
         if notice and self.screen_stack and isinstance(self.screen, BaseScreen):

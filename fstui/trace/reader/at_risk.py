@@ -25,7 +25,7 @@ from fstui.trace.reader.open_files import EVERYTHING, CachestatError, Opener, Op
 from fstui.trace.reader.processes import ProcessCache, TracedProcess, in_outermost_namespace
 from fstui.trace.reader.program import serve
 from fstui.trace.reader.syncs import FileNumber, Syncs
-from fstui.trace.reader.tracefs import PREFIX, TracefsError
+from fstui.trace.reader.tracefs import PREFIX, TracefsError, reason_of
 from fstui.trace.reader.watch import IN_CONTAINER, INTERVAL_S, wait_for_close
 
 POLL_INTERVAL_S = 0.1
@@ -401,7 +401,7 @@ def make_tracker(settings: dict[str, Any]) -> AtRiskTracker:
                 raise TracefsError(IN_CONTAINER)
             syncs, untraced = Syncs(PREFIX + settings["name"], settings["device"]), None
         except (TracefsError, OSError) as problem:
-            untraced = str(problem)
+            untraced = reason_of(problem)
     try:
         return AtRiskTracker(Scope(settings["pid"], settings["device"]), syncs, untraced)
     except BaseException:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
 from fstui.measure.wire.stdio import ignore_signals, read_settings, say
-from fstui.trace.reader.tracefs import TracefsError
+from fstui.trace.reader.tracefs import TracefsError, reason_of
 
 
 class Removable(Protocol):
@@ -27,7 +27,7 @@ def serve(create: Callable[[dict[str, Any]], Trace], run: Callable[[Trace], None
         try:
             trace = create(settings)
         except (TracefsError, OSError) as problem:
-            say(error=str(problem))
+            say(error=reason_of(problem))
         else:
             try:
                 run(trace)

@@ -33,7 +33,7 @@ from fstui.trace.reader.processes import KERNEL_THREAD
 from fstui.trace.reader.program import remove_entry
 from fstui.trace.reader.recording import TracedEvent
 from fstui.trace.reader.spans import Span, WaitRow
-from fstui.trace.reader.tracefs import PREFIX, TracefsError
+from fstui.trace.reader.tracefs import PREFIX, TracefsError, reason_of
 from fstui.trace.reader.waits import EVENTS, FUA_WRITES, SyncedFile
 from fstui.trace.reader.watch import INTERVAL_S, WaitRecording
 
@@ -589,7 +589,7 @@ def run(settings: JsonObject) -> int:
             try:
                 trace, untraced = Trace(PREFIX + settings["name"]), ""
             except (TracefsError, OSError) as problem:
-                untraced = str(problem)
+                untraced = reason_of(problem)
         say(f"recording to {settings['directory']}; press Ctrl-C to stop")
         if untraced:
             say(f"no kernel trace, so the programs that wait are not recorded: {untraced}")

@@ -31,6 +31,13 @@ class TracefsError(Exception):
     """Tracing is not possible here. The message is one sentence for the user."""
 
 
+def reason_of(problem: TracefsError | OSError) -> str:
+    """Return the reason why tracing is not possible, without the number of an error."""
+    if isinstance(problem, TracefsError) or not problem.strerror:
+        return str(problem)
+    return f"{problem.filename}: {problem.strerror}" if problem.filename else problem.strerror
+
+
 def find_tracefs() -> str:
     """Return a path to tracefs. If it is not mounted, mount it without a mount point. Raises TracefsError."""
     if os.geteuid() != 0:

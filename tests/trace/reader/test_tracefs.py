@@ -121,3 +121,10 @@ def test_a_kernel_without_tracefs_is_reported(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr("fstui.proc.read_text", lambda path: "nodev\tsysfs\n\text4\n")
     with pytest.raises(TracefsError, match="this kernel has no tracefs"):
         tracefs.find_tracefs()
+
+
+def test_a_reason_contains_no_error_number() -> None:
+    error = OSError(24, "Too many open files", "/sys/kernel/tracing")
+    assert tracefs.reason_of(error) == "/sys/kernel/tracing: Too many open files"
+    assert tracefs.reason_of(OSError(24, "Too many open files")) == "Too many open files"
+    assert tracefs.reason_of(tracefs.TracefsError("only root may trace")) == "only root may trace"
