@@ -85,7 +85,10 @@ def load(reference: str) -> Run:
 def find(reference: str) -> Path:
     """Return a run's file by its id, the beginning of its id, its name, its path, or ``last``. Raises RunNotFound."""
     if "/" in reference or reference in (".", ".."):
-        return Path(reference).expanduser()
+        try:
+            return Path(reference).expanduser()
+        except RuntimeError:
+            raise RunNotFound(f"{reference}: no such user has a home directory") from None
     saved_files = _files()
     if reference == NEWEST:
         if not saved_files:

@@ -85,7 +85,7 @@ def test_an_ambiguous_prefix_names_the_runs() -> None:
         runs.load("k3")
 
 
-@pytest.mark.parametrize("reference", ["", "nothing", "last", "k3f9a1.json", "/nowhere/x.json"])
+@pytest.mark.parametrize("reference", ["", "nothing", "last", "k3f9a1.json", "/nowhere/x.json", "~nobody-here/x"])
 def test_a_missing_run_is_reported_in_a_sentence(reference: str) -> None:
     if reference != "last":
         runs.save(a_run("k3f9a1"))
