@@ -1,6 +1,7 @@
 """Read and write files so that a power cut leaves either the old file or the new one. Standard library only."""
 
 import errno
+import itertools
 import os
 import stat
 import tempfile
@@ -182,7 +183,7 @@ def write_private(path: Path, data: bytes) -> None:
 
 def create_private_directory(directory: Path) -> Path:
     """Create the directory and its missing parents with mode 0700. Raises OSError."""
-    if not directory.is_dir():
-        create_private_directory(directory.parent)
-        directory.mkdir(mode=0o700, exist_ok=True)
+    missing_directories = itertools.takewhile(lambda path: not path.is_dir(), (directory, *directory.parents))
+    for path in reversed(list(missing_directories)):
+        path.mkdir(mode=0o700, exist_ok=True)
     return directory

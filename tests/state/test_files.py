@@ -11,7 +11,7 @@ from fstui.model.errors import Refused
 from fstui.model.events import StepStarted
 from fstui.powercut.witness import _create
 from fstui.runs.files import check_output_file, write_output_file
-from fstui.state.files import open_parent, open_user_file
+from fstui.state.files import create_private_directory, open_parent, open_user_file
 
 OTHER = 65534
 """The user nobody."""
@@ -142,3 +142,11 @@ def test_output_to_a_descriptor_is_written() -> None:
     assert os.read(reading, 9) == b"x"
     for one in (fd, reading, writing):
         os.close(one)
+
+
+def test_a_deep_directory_is_created_with_its_parents(tmp_path: Path) -> None:
+    directory = tmp_path.joinpath(*["d"] * 1500)
+    assert create_private_directory(directory).is_dir()
+    assert (tmp_path / "d").stat().st_mode & 0o777 == 0o700
+    for path in (directory, *directory.parents[:1499]):  # rmtree of pytest has a limit
+        path.rmdir()
