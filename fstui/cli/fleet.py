@@ -257,7 +257,7 @@ async def _perform(fleet_job: job.FleetJob, request: Request, options: dict[str,
     interruption.release()
     directory, file_bytes = fleet_job.directory, fleet_job.max_leftover_bytes
     await print_report(report.report_of(hosts), options["format_"], options["output"], interruption.timeout_s)
-    say(f"documents in {directory}: fstui fleet show {directory}")
+    say(f"documents in {directory}: fstui fleet show {shlex.quote(str(directory))}")
     runs = ["the saved runs"] if any(host.run for host in hosts.results) else []
     if leftovers := [*([f"the file and what it unpacked ({size(file_bytes)} each)"] if file_bytes else []), *runs]:
         say(f"{' and '.join(leftovers)} stay on the hosts. To remove them: {_clean_command(directory, request)}")

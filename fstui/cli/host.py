@@ -200,7 +200,9 @@ class CheckCommand:
         self._interruption.on_signal(start_task.cancel)
         try:
             running = await start_task
-            self._interruption.on_signal(running.stop, f"{subject.name} does not answer")
+            self._interruption.on_signal(
+                running.stop, f"{subject.name} does not answer, or its files are being removed"
+            )
             return await self._follow(subject, running, lines)
         except Refused as refusal:
             self._failed = True
