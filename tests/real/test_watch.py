@@ -23,12 +23,16 @@ fd = os.open(path, flags, 0o600)
 os.pwrite(fd, bytes(4096), 0)
 os.fsync(fd)
 memory = mmap.mmap(fd, 4096)
+address = ctypes.c_void_p(ctypes.addressof(ctypes.c_char.from_buffer(memory)))
 print("ready", flush=True)
 sys.stdin.readline()
 for number in range(times):
     if how == "msync":
         memory[number] = 1
         memory.flush()
+    elif how == "msync(MS_ASYNC)":
+        memory[number] = 1
+        ctypes.CDLL(None).msync(address, ctypes.c_size_t(4096), 1)
     elif how == "sync_file_range":
         os.pwrite(fd, b"x", number)
         ctypes.CDLL(None).sync_file_range(fd, ctypes.c_long(0), ctypes.c_long(0), 7)
@@ -117,6 +121,19 @@ def test_sync_file_range_does_not_count_as_a_sync(workshop: Path) -> None:
     assert [row for row in report.total.waits if row.pid == program.pid] == []
     (device,) = (one for one in report.total.devices if one.device == storage.device)
     assert device.written_bytes, "its writes are counted"
+
+
+def test_an_msync_that_does_not_wait_is_no_sync(workshop: Path) -> None:
+    """The kernel does nothing for MS_ASYNC: the page stays dirty (mm/msync.c)."""
+    with (
+        disks.on_loop(workshop) as storage,
+        syncing("msync(MS_ASYNC)", storage.directory / "file") as program,
+        watch("--pid", str(program.pid)) as watching,
+    ):
+        sync(program)
+        report = ended(watching)
+    assert report.untraced is None
+    assert [row for row in report.total.waits if row.pid == program.pid] == []
 
 
 @pytest.mark.parametrize("fstype", ["xfs", "btrfs"])

@@ -34,7 +34,7 @@ from fstui.trace.reader.program import remove_entry
 from fstui.trace.reader.recording import TracedEvent
 from fstui.trace.reader.spans import Span, WaitRow
 from fstui.trace.reader.tracefs import PREFIX, TracefsError, reason_of
-from fstui.trace.reader.waits import EVENTS, FUA_WRITES, SyncedFile
+from fstui.trace.reader.waits import EVENTS, FILTERS, FUA_WRITES, SyncedFile
 from fstui.trace.reader.watch import INTERVAL_S, WaitRecording
 
 WINDOW_S = 10.0
@@ -113,7 +113,8 @@ class Trace(WaitRecording):
         """Also record the name of each call, and discards."""
         super()._enable()
         for event, fields in EVENTS["begin_call"].items():
-            self.handle(TracedEvent(event, fields), self._handler_for(event.rpartition("_enter_")[2]))
+            traced = TracedEvent(event, fields, FILTERS.get(event, ""))
+            self.handle(traced, self._handler_for(event.rpartition("_enter_")[2]))
         self.handle(TracedEvent("block/block_bio_queue", DISCARD_FIELDS, f'{FUA_WRITES} || rwbs ~ "D*"'), self._add_bio)
 
     def _handler_for(self, name: str) -> Callable[..., None]:

@@ -15,6 +15,12 @@ UNKNOWN_FILE = (0, 0, 0)
 _WITH_FILE, _WITHOUT_FILE = ("fsync", "fdatasync", "syncfs"), ("msync", "sync")  # sync_file_range sends no flush
 FUA_WRITES = 'rwbs ~ "WF*"'
 """Filter for FUA writes. On a device with FUA, an O_DSYNC write becomes one, and no filesystem event shows it."""
+FILTERS = {
+    "block/block_bio_queue": FUA_WRITES,
+    "block/block_bio_complete": FUA_WRITES,
+    "syscalls/sys_enter_msync": "flags & 4",  # MS_SYNC; msync(MS_ASYNC) writes nothing (mm/msync.c)
+}
+"""The kernel's filter expressions for events of which not all belong to a sync."""
 EVENTS: dict[str, dict[str, tuple[str, ...]]] = {
     "begin_call": {
         **{f"syscalls/sys_enter_{name}": ("common_pid", "fd") for name in _WITH_FILE},

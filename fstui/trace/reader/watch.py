@@ -24,7 +24,7 @@ from fstui.trace.reader.program import serve
 from fstui.trace.reader.recording import EventRecording, TracedEvent
 from fstui.trace.reader.spans import MAX_ROWS, Span, WaitKey, WaitRow, WaitRows
 from fstui.trace.reader.tracefs import PREFIX, TracefsError
-from fstui.trace.reader.waits import EVENTS, FREQUENT_EVENTS, FUA_WRITES, SyncedFile, SyncWaits
+from fstui.trace.reader.waits import EVENTS, FILTERS, FREQUENT_EVENTS, SyncedFile, SyncWaits
 
 INTERVAL_S = 1.0
 IN_CONTAINER = "in a container, process ids differ from those in the kernel's trace events"
@@ -62,7 +62,7 @@ class WaitRecording(EventRecording):
             for name, fields in events.items():
                 if self._calls or name not in FREQUENT_EVENTS:
                     # FUA writes are not filtered by device here, but in _new_row
-                    filter_ = FUA_WRITES if name.startswith("block/") else device_filter if "dev" in fields else ""
+                    filter_ = FILTERS.get(name) or (device_filter if "dev" in fields else "")
                     self.handle(TracedEvent(name, fields, filter_), getattr(self.waits, handler))
         if not self.handlers:
             raise TracefsError("this kernel has no trace event for sync calls or for filesystem syncs")
