@@ -61,8 +61,8 @@ def _legend(comparison: Comparison) -> Section:
 def _notes(comparison: Comparison) -> Iterator[str]:
     """Yield the facts that all sides have in common, and how far the ratios can be trusted."""
     equal = {title: values[0] for title, values in _facts(comparison).items() if _equal(values)}
-    if text := " · ".join(f"{title} {value}" for title, value in equal.items() if value):
-        yield f"{'both' if len(comparison.sides) == 2 else 'all'}: {text}"
+    if text := "; ".join(f"{title} {value}" for title, value in equal.items() if value):
+        yield f"The same in {'both' if len(comparison.sides) == 2 else 'all'}: {text}"
     if comparison.trust.note:
         yield comparison.trust.note
     if all(sum(side.step(name) is not None for side in comparison.sides) < 2 for name in comparison.step_names):
@@ -193,7 +193,7 @@ _FACTS: dict[str, Callable[[Side], str]] = {
     "status": lambda side: "" if side.run.status == "finished" else side.run.status,
     "host": lambda side: side.run.host.hostname,
     "medium": lambda side: _media(side.run.target),
-    "where": lambda side: side.location,
+    "target": lambda side: side.location,
     "other writers": lambda side: _other_writers(side.run),
 }
 

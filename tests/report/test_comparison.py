@@ -155,7 +155,7 @@ def test_what_is_equal_in_all_runs_is_said_once() -> None:
     assert legend.header[4:] == ("CONFIDENCE", "STATUS")
     assert [tuple(map(cell_text, row))[4:] for row in legend.rows] == [("high", "–"), ("low", "stopped")]
     (notes,) = [section for section in report.sections if section.title == NOTES_TITLE]
-    assert notes.lines[0].startswith("both: scenario odirect-truth · host db7 · ")
+    assert notes.lines[0].startswith("The same in both: scenario odirect-truth; host db7; ")
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])
@@ -282,7 +282,7 @@ def test_large_ratios_have_no_decimals() -> None:
 def test_single_runs_say_that_they_have_no_interval() -> None:
     both = (screens.RUN, replace(screens.RUN, id="other"))
     assert [side.name for side in Comparison(both).sides] == [screens.RUN.id, "other"]
-    assert str(ratio(*both)) == "1.00 ×" and "has no confidence interval" in Comparison(both).trust.note
+    assert str(ratio(*both)) == "1.00 ×" and "have no confidence interval" in Comparison(both).trust.note
 
 
 def test_flushes_per_sync_is_that_of_the_run_on_a_busy_disk() -> None:

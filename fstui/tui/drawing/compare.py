@@ -12,6 +12,7 @@ from rich.text import Text
 from fstui.report import compare
 from fstui.report.comparison import NOT_DURABLE_TEXT as NOT_DURABLE
 from fstui.report.comparison import Comparison, ratio_of
+from fstui.report.latency_map import LAST_RUN
 from fstui.report.sections import Report, Section, cell_text, cell_value
 from fstui.report.text import NONE
 from fstui.tui.drawing import latency
@@ -30,7 +31,7 @@ from fstui.tui.drawing.cells import (
 from fstui.tui.drawing.report import section_lines
 from fstui.tui.styles import AREA, BAD, FAINT
 
-_BAR_TITLE, _MIN_BAR_WIDTH, _RATIO, _RATIO_WIDTH = " ", 5, "VS A", 8
+_BAR_TITLE, _MIN_BAR_WIDTH, _MAX_BAR_WIDTH, _RATIO, _RATIO_WIDTH = " ", 5, 60, "VS A", 8
 _MIN_MAP_LINES, _FRAME_LINES, _OTHER_LINES = 10, 2, 3
 STEPS = (
     Column("STEP", gap=0, cut="middle"),
@@ -63,11 +64,16 @@ def blocks(report: Report, height: int = 0) -> list[Card]:
     notes = [note for section in sections if section.title == compare.NOTES_TITLE for note in section.lines]
     other_sections = [section for section in sections if section not in steps and section.title != compare.NOTES_TITLE]
 
+    faint = partial(paragraph, style=FAINT)
+
     def draw(width: int) -> list[Text]:
-        faint = [part for note in notes for part in paragraph(note, width, style=FAINT)]
+        trust, facts = (
+            [part for note in notes if (note == comparison.trust.note) is about_ratios for part in faint(note, width)]
+            for about_ratios in (True, False)
+        )
         side_by_side = width < MIN_FRAME_WIDTH and len(legend.rows) == 2
         rows = (_side_by_side if side_by_side else _steps)(steps, comparison, width)
-        return [*section_lines(legend, width), rule(width, "steps"), *rows, *faint]
+        return [*section_lines(legend, width), rule(width, "steps"), *trust, *rows, *facts]
 
     cards: list[Card] = [("runs", draw)]
     cards += [(section.title, partial(section_lines, section._replace(title=""))) for section in other_sections]
@@ -85,7 +91,8 @@ def _views(comparison: Comparison) -> Iterator[tuple[str, latency.LatencyView]]:
         for side in comparison.sides:
             if middle_round := side.step(name):
                 title = f"{side.letter} {side.name}: {name}"
-                yield title, latency.step_view(middle_round.run, middle_round.measured)
+                view = latency.step_view(middle_round.run, middle_round.measured)
+                yield title, replace(view, marks=tuple(mark for mark in view.marks if mark.name != LAST_RUN))
 
 
 def _maps(views: Sequence[tuple[str, latency.LatencyView]], width: int, height: int) -> list[Text]:
@@ -108,6 +115,9 @@ def _steps(steps: Sequence[Section], comparison: Comparison, width: int) -> list
         for each in STEPS
     ]
     bar_width = next((column.width for column in fit_columns(columns, width - 4) if column.title == _BAR_TITLE), 0)
+    if bar_width > _MAX_BAR_WIDTH:  # the numbers stay near their step
+        bar_width = _MAX_BAR_WIDTH
+        columns = [replace(column, width=bar_width) if column.title == _BAR_TITLE else column for column in columns]
     if bar_width < _MIN_BAR_WIDTH:
         columns = [replace(column, from_width=width) if column.title == _BAR_TITLE else column for column in columns]
     drawn = table(columns, (), width)
