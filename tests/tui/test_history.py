@@ -68,6 +68,7 @@ async def test_three_runs_are_compared_and_the_trend_is_shown() -> None:
     async with app.run_test(size=(80, 40)) as pilot:
         lines = await press(pilot, "h", "space", "down", "space")
         assert "compare ccc333, bbb222 with" in lines[0] and lines[-1].startswith("  Enter compare  ")
+        assert [line.split()[1] for line in lines if line.startswith(" * ")] == ["03", "02", "ccc333", "bbb222"]
         await press(pilot, "down", "enter")
         assert [line.split()[1] for line in screen_lines(app)[2:8] if line[3:4] in "ABC"] == [
             "aaa111",

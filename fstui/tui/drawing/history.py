@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from math import ceil
 from pathlib import Path
@@ -17,11 +17,11 @@ from fstui.model.run import Run
 from fstui.report import history as report
 from fstui.report.findings import leading_finding
 from fstui.report.latency_map import LogScale
-from fstui.report.text import moment, verdict_label
+from fstui.report.text import cut_left, moment, verdict_label
 from fstui.runs.history import ALTERED, Summary
 from fstui.tui.drawing import charts
 from fstui.tui.drawing.cells import Column, drawn_width, fit, fit_columns, line, paragraph, rule
-from fstui.tui.styles import AREA, FAINT, HEAD, SELECTED, WARNING, speed_style, verdict_style
+from fstui.tui.styles import AREA, FAINT, HEAD, KEY, SELECTED, WARNING, speed_style, verdict_style
 from fstui.tui.widgets.lines import UNBOUNDED
 from fstui.tui.widgets.table import TableContent, row_cells
 
@@ -53,14 +53,18 @@ SERIES = (
     Column("CHANGE", 7, gap=2, right=True),
 )
 _REMARKS = Column("REMARKS", 12, gap=2)
-_MIN_PICTURE_LINES = 8
+_MARK = "*"
+_MIN_PICTURE_LINES, _MAX_TREND_LINES = 8, 15
 _AXIS_CELLS = 8
 _LABEL_CELLS, _TIME_CELLS = 8, 13
 """Minimum width of a bar that is labelled with its rate, which is also its maximum width; width of its time."""
 
 
-def rows(runs: Sequence[Summary], width: int) -> TableContent:
-    """Return a row for each run; its path is the key. The title of the BAR column is the range of its scale."""
+def rows(runs: Sequence[Summary], marked: Collection[str], width: int) -> TableContent:
+    """Return a row for each run; its path is the key. The title of the BAR column is the range of its scale.
+
+    ``marked``: the ids of the runs that are marked for a comparison.
+    """
     columns: Sequence[Column] = COLUMNS
     if width >= _VERY_WIDE:  # the bars take the width that the paths leave
         longest_target = max((drawn_width(_target_with_remarks(run)) for run in runs), default=0)
@@ -69,7 +73,7 @@ def rows(runs: Sequence[Summary], width: int) -> TableContent:
     columns = fit_columns(columns, width)
     scale = charts.scale_around(run.rate_per_s for run in runs)
     bar = next((column.width for column in columns if column.title == "BAR"), 0)
-    rows = {run.path: partial(_row, run, columns, scale, bar) for run in runs}
+    rows = {run.path: partial(_row, run, columns, scale, bar, is_marked=run.id in marked) for run in runs}
     return TableContent(columns, rows, {"BAR": f"{_power_of_ten(scale.low)}…{_power_of_ten(scale.high)}"})
 
 
@@ -125,19 +129,20 @@ def trend(runs: Sequence[Summary], chosen: Summary, width: int, rows: int) -> li
 
     The chosen bar is brighter. If it is older than the bars that fit, they begin with it.
     """
+    rows = min(rows, _MAX_TREND_LINES)
     change = f"{runs[-1].rate_per_s / runs[0].rate_per_s:.2f} × the first"
     title = rule(width, f"{chosen.rate_of}/s by run", f"{counted(len(runs), 'finished run')}, the last {change}")
     bars_width = max(width - _AXIS_CELLS - 1, 2)
     start = max(min(len(runs) - bars_width // 2, runs.index(chosen)), 0)
     shown = runs[start : start + bars_width // 2]
     cells = bars_width // len(shown)
-    highest = max(run.rate_per_s for run in shown)
-    eighths = [max(round(run.rate_per_s / highest * 8 * rows), 1) for run in shown]
+    top = charts.round_up(max(run.rate_per_s for run in shown))
+    eighths = [max(round(run.rate_per_s / top * 8 * rows), 1) for run in shown]
     colours = [verdict_style(run.verdict)[1].removeprefix(HEAD).strip() or AREA for run in shown]
     styles = [colour if run == chosen else f"dim {colour}" for run, colour in zip(shown, colours, strict=True)]
     lines = [title]
     for row in reversed(range(rows)):
-        tick = {rows - 1: _rate(highest), 0: "0"}.get(row, "")
+        tick = {rows - 1: _rate(top), 0: "0"}.get(row, "")
         axis = f"{tick:>{_AXIS_CELLS - 2}} {'┤' if tick else '│'}"
         bars = (fit(charts.block_cell(full, row) * min(cells - 1, _LABEL_CELLS), cells) for full in eighths)
         lines.append(line((axis, FAINT), *zip(bars, styles, strict=True)))
@@ -192,16 +197,25 @@ def selected_run(summary: Summary, run: Run | None, width: int, height: int, *, 
     return [*lines, *result.explanation(run, leading_finding(run), width, height_left)]
 
 
+def marked_line(run: Summary, width: int) -> Text:
+    """Draw a run that is marked for a comparison: its row may not be visible."""
+    measured = f"{run.rate_of} {rate(run.rate_per_s)}/s" if run.rate_per_s else ""
+    text = " · ".join(filter(None, (moment(run.started_at, "%d %b %H:%M"), run.scenario, measured, "")))
+    return line((f" {_MARK} {run.id}  ", KEY), text, cut_left(_target(run), width - drawn_width(text) - 12))
+
+
 def file_lines(summary: Summary, width: int) -> list[Text]:
     file = summary.unreadable or (f"{summary.path}: {ALTERED}" if summary.altered else summary.path)
     return paragraph(f"“{summary.note}” {file}" if summary.note else file, width, " ")
 
 
-def _row(summary: Summary, columns: Sequence[Column], scale: LogScale, bar: int) -> list[Text]:
+def _row(
+    summary: Summary, columns: Sequence[Column], scale: LogScale, bar: int, *, is_marked: bool = False
+) -> list[Text]:
     verdict_text, verdict = report.answer(summary)
     glyph, style = verdict_style(verdict if summary.verdict else None)
     values = {
-        "": glyph,
+        "": _MARK if is_marked else glyph,
         "WHEN": moment(summary.started_at, "%d %b %H:%M"),
         "VERDICT": "unreadable" if summary.unreadable else verdict_text if summary.verdict else "",
         "SPEED": summary.speed or "",
@@ -215,7 +229,7 @@ def _row(summary: Summary, columns: Sequence[Column], scale: LogScale, bar: int)
         _REMARKS.title: ", ".join(report.remarks(summary)),
         "NOTE": summary.note,
     }
-    styles = {"": style, "VERDICT": style, "BAR": AREA}
+    styles = {"": KEY if is_marked else style, "VERDICT": style, "BAR": AREA}
     if summary.speed in ("slow", "stalls"):
         styles["SPEED"] = speed_style(summary.speed)[1]
     return row_cells(columns, values, styles)

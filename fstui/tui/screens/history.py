@@ -19,7 +19,7 @@ from fstui.runs import history
 from fstui.runs.history import Summary
 from fstui.tui.commands import BACK, COPY, HELP, LIST, QUIT, RECORDING, Command
 from fstui.tui.drawing import history as drawing
-from fstui.tui.drawing.cells import line, title_line
+from fstui.tui.drawing.cells import MIN_FRAME_WIDTH, line, rule, title_line
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.screens.page_screen import comparison_screen
 from fstui.tui.widgets.table import DrawnTable, TableContent
@@ -27,6 +27,8 @@ from fstui.tui.widgets.table import DrawnTable, TableContent
 MAX_COMPARED = 6
 _TREND_LINES, _MIN_TREND_SCREEN_LINES = 3, 30
 """Height of the bars, and of the smallest screen that shows them."""
+_MIN_SERIES_LINES = 5
+"""Height of the smallest table of the runs of a series."""
 NO_RUN = "No run is saved yet. Run a scenario first."
 NO_MATCH = "No saved run matches the filter. Press / to change it."
 
@@ -168,7 +170,8 @@ class HistoryScreen(BaseScreen):
         return self.compared_run is not None or bool(self.marked)
 
     def footer_commands(self) -> Iterable[Command]:
-        commands = super().footer_commands()
+        """Omit the palette on a narrow screen, so that more of the screen's own keys are shown."""
+        commands = self.KEYS if self.size.width < MIN_FRAME_WIDTH else super().footer_commands()
         if not self._is_comparing:
             return commands
         others = (command for command in commands if command.id not in ("history.open", "history.compare"))
@@ -187,7 +190,7 @@ class HistoryScreen(BaseScreen):
             self.say(f"At most {MAX_COMPARED} runs can be compared. Press Enter to compare them.")
         elif self.chosen and not self.chosen.unreadable and self.chosen not in self.marked:
             self.marked.append(self.chosen)
-            self.redraw()
+            self._show_rows()
 
     async def action_filter(self) -> None:
         hint = "words in the id, scenario, target, host, verdict or note"
@@ -231,20 +234,23 @@ class HistoryScreen(BaseScreen):
             self.list_runs()
         elif self.marked:
             self.marked = []
-            self.redraw()
+            self._show_rows()
         else:
             await super().go_back()
+
+    @property
+    def _marked_ids(self) -> list[str]:
+        return [run.id for run in (self.compared_run, *self.marked) if run]
 
     @property
     def _number_text(self) -> str:
         return counted(len(self.rows or ()), "saved run")
 
     def _draw_rows(self, width: int) -> TableContent:
-        return drawing.rows(self.rows or (), width)
+        return drawing.rows(self.rows or (), self._marked_ids, width)
 
     def _draw_title(self, width: int, height: int) -> list[Text]:
-        marked = ", ".join(run.id for run in (self.compared_run, *self.marked) if run)
-        name = f"compare {marked} with …" if marked else self.NAME
+        name = f"compare {', '.join(self._marked_ids)} with …" if self._is_comparing else self.NAME
         number = "" if self.rows is None else self._number_text
         number = f"“{self.filter_text}”: {number}" if self.filter_text else number
         number = " · ".join(filter(None, (drawing.rates_label(self.rows or (), width), number)))
@@ -267,6 +273,8 @@ class HistoryScreen(BaseScreen):
         return drawing.selected_run(chosen, run, width, height, all_evidence=self.shows_all_evidence) if chosen else []
 
     def _draw_file(self, width: int, height: int) -> list[Text]:
+        if self._is_comparing:
+            return [drawing.marked_line(run, width) for run in self._all_runs if run.id in self._marked_ids]
         return drawing.file_lines(self.chosen, width) if self.chosen else [line()]
 
 
@@ -344,4 +352,11 @@ class TrendScreen(HistoryScreen):
 
     def _draw_trend(self, width: int, height: int) -> list[Text]:
         chosen = self.chosen
-        return drawing.trend(self._chosen_series, chosen, width, max(height - 3, 1)) if chosen else []
+        if chosen is None:
+            return []
+        runs = self._chosen_series
+        lines = drawing.trend(runs, chosen, width, max(height - 3, 1))
+        if height - len(lines) >= _MIN_SERIES_LINES:
+            _, *table = drawing.earlier_runs(runs[::-1], width, height - len(lines))
+            lines += [rule(width, "runs of this series", "the newest first"), *table]
+        return lines
