@@ -18,6 +18,8 @@ from fstui.model.steps import Latency, Step, TimelinePoint
 
 QUARTER_OCTAVE = 2**0.25
 """The ratio between the upper and the lower end of a cell of ``TimelinePoint.spread``."""
+REVOLUTION, LAST_RUN, PUBLISHED, IDLE_FLUSH = "revolution", "last run", "published", "idle flush"
+"""The names of reference values. The help of the run screen explains them."""
 _MIN_PUBLISHED = 3
 """Fewer published results have no useful median."""
 _MAX_DISTANCE = 30
@@ -125,15 +127,15 @@ def percentiles(latency: Latency | None) -> tuple[Mark, ...]:
 def marks(evidence: Evidence, name: str, settings: Settings) -> tuple[Mark, ...]:
     """Return the reference values of a step.
 
-    ``limit``: one revolution of its disk; ``last``: its mean latency in the previous run; ``usual``: the median of
-    published results; ``others``: the mean flush of other processes before the run.
+    They are one revolution of its disk; its mean latency in the previous run; the median of published results; and the
+    mean flush of other processes before the run.
     """
     case = Case(evidence)
     references = (
-        ("limit", slowest_revolution_ns(case.stack.lowest) if settings.rewrites_one_block else None),
-        ("last", next((run.mean_ns.get(name) for run in evidence.earlier_runs[:1]), None)),
-        ("usual", _published_ns(case, settings)),
-        ("others", _idle_flush_ns(evidence)),
+        (REVOLUTION, slowest_revolution_ns(case.stack.lowest) if settings.rewrites_one_block else None),
+        (LAST_RUN, next((run.mean_ns.get(name) for run in evidence.earlier_runs[:1]), None)),
+        (PUBLISHED, _published_ns(case, settings)),
+        (IDLE_FLUSH, _idle_flush_ns(evidence)),
     )
     return tuple(Mark(name, ns) for name, ns in references if ns)
 

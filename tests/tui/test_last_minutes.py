@@ -13,7 +13,7 @@ from fstui.tui.drawing.charts import SYNC_FIGURES, last_minutes
 from fstui.tui.drawing.storage import StorageEntry
 from fstui.tui.iostats import DeviceActivity, IoStats, RecentSamples, stats_between, stats_of_second, total
 from fstui.tui.screens.storage import StorageScreen
-from fstui.tui.styles import AREA, shades
+from fstui.tui.styles import AREA, TIME, WARNING
 from tests.factories import busy, screens
 from tests.factories.watched import MS, SECOND
 from tests.tui.conftest import PreparedApp
@@ -67,7 +67,7 @@ def test_a_pause_is_a_gap_in_the_charts() -> None:
         activity.add(read(at, 800_000 + 100 * (at - 28)))
     lines = [text.plain for text in charts(activity, 60, 8)]
     assert any("peak 100" in text for text in lines)
-    assert re.search(r"0 ┤⣿+ +⣿+", "\n".join(lines))
+    assert re.search(r"0 ┤ +⣿+⡇ +⢸⣿", "\n".join(lines)) and "gaps: not measured" in lines[0]
 
 
 def test_old_samples_are_dropped() -> None:
@@ -144,15 +144,19 @@ def test_charts_of_devices_fit(width: int, height: int) -> None:
     assert "⣿" in text
 
 
-def test_only_charts_have_a_time_axis() -> None:
-    quiet = [read(at, 0, reads=0, flushes=0, busy_ms=0) for at in range(0, 81, 2)]
-    lines = [text.plain for text in charts(activity_of(*quiet), 200, 20)]
-    names = [line for line in lines if "s/s" in line or "busy" in line]
-    assert len(names) == 1, "a single chart in a second row is left out"
-    assert lines[-1].count(" end") == 3
-    flushing = [read(at, at, reads=0, flushes=0, busy_ms=0) for at in range(0, 81, 2)]
-    lines = [text.plain for text in charts(activity_of(*flushing), 200, 20)]
-    assert lines[-1].count(" end") == 2 == lines[-2].count("0 ┤")
+def test_what_is_always_zero_has_no_chart() -> None:
+    quiet = [read(at, 7, reads=0, flushes=0, busy_ms=0) for at in range(0, 41, 2)]
+    (line,) = charts(activity_of(*quiet), 200, 20)
+    assert line.plain.endswith("nothing in the last 40 s ──")
+    writing = [read(at, at, reads=0, flushes=0, busy_ms=0) for at in range(0, 81, 2)]
+    lines = [text.plain for text in charts(activity_of(*writing), 200, 20)]
+    assert lines[-1].count(" now") == 2 == lines[-2].count("0 ┤")
+
+
+def test_a_single_chart_in_a_second_row_is_left_out() -> None:
+    busy = [read(at, at, flushes=at, busy_ms=at) for at in range(0, 81, 2)]
+    names = [line for line in charts(activity_of(*busy), 200, 20) if "peak" in line.plain]
+    assert len(names) == 1
 
 
 def test_charts_need_room_and_samples() -> None:
@@ -160,31 +164,32 @@ def test_charts_need_room_and_samples() -> None:
     assert not charts(activity_of(read(0, 0)), 80, 20)
 
 
-@pytest.mark.parametrize(("seconds", "span"), [(3, 2), (9, 8), (39, 36), (86, 84), (700, 84)])
-def test_a_chart_grows_until_it_is_full(seconds: int, span: int) -> None:
+@pytest.mark.parametrize(("seconds", "span"), [(3, 60), (9, 60), (39, 60), (67, 64), (86, 84), (700, 84)])
+def test_a_chart_fills_from_the_right_and_then_grows(seconds: int, span: int) -> None:
     recent = watched(*[SECOND] * seconds)
     first_s, last_s = recent.time_range_s(4, 42)
     assert last_s - first_s == span and last_s == pytest.approx(seconds, abs=4)
-    assert all(recent.series(4, 42))
+    filled = list(map(bool, recent.series(4, 42)))
+    assert filled == sorted(filled) and filled[-1] and all(filled) == (seconds > 60)
 
 
 def test_a_chart_says_how_long_it_is() -> None:
     lines = [line.plain for line in charts(activity_of(*(read(at, 7 * at) for at in range(0, 41, 2))), 80, 12)]
-    assert lines[0].endswith("40 s, redrawn every 10 s ──"), "the last cell is not complete yet"
-    assert lines[-1].split()[:3] == ["-40", "s", "end"]
+    assert lines[0].endswith(" redrawn every 10 s ──")
+    assert lines[-1].split()[:4] == ["60", "s", "ago", "now"]
     full = charts(activity_of(*(read(at, 7 * at) for at in range(0, 801, 2))), 80, 12)
-    assert full[0].plain.endswith("5 min, redrawn every 10 s ──") and "-5 min " in full[-1].plain
+    assert full[0].plain.endswith(" redrawn every 10 s ──") and " 5 min ago " in full[-1].plain
 
 
-def test_charts_get_brighter_towards_their_top() -> None:
-    lines = charts(activity_of(*(read(at, 50 * at) for at in range(0, 801, 2))), 60, 8)
-    styles = [str(span.style) for line in lines for span in line.spans if "⣿" in line.plain[span.start : span.end]]
-    assert tuple(dict.fromkeys(styles)) == shades(AREA)[::-1]
+@pytest.mark.parametrize(("busy_ms", "styles"), [(0, {AREA}), (950, {AREA, WARNING})])
+def test_only_a_busy_device_has_a_second_colour(busy_ms: int, styles: set[str]) -> None:
+    lines = charts(activity_of(*(read(at, 50 * at, busy_ms=busy_ms * at) for at in range(0, 801, 2))), 60, 30)
+    areas = (span for line in lines for span in line.spans if "⣿" in line.plain[span.start : span.end])
+    assert {str(span.style) for span in areas} - {TIME} == styles
 
 
-def test_an_idle_device_has_a_line_at_zero() -> None:
-    lines = charts(activity_of(*(read(at, 7) for at in range(0, 401, 2))), 80, 12)
-    assert any("0 ┤⣀⣀⣀" in line.plain for line in lines)
+def test_a_chart_is_not_higher_than_useful() -> None:
+    assert len(of_programs(watched(*[SECOND] * 60), 200, 60)) == 2 * 16 + 2
 
 
 async def after_ticks(app: PreparedApp, number: int) -> Sequence[str]:
@@ -203,7 +208,7 @@ async def test_numbers_are_on_the_edges_of_the_path() -> None:
         lines = "\n".join(await after_ticks(app, 300))
     # the flush stopped above
     assert not re.search(r"    │ \d+\s?% busy", lines) and re.search(r"╳ \d+\s?% busy", lines)
-    assert "not-durable, high" in lines and "3 min, redrawn every 4 s" in lines and "a flush takes" in lines
+    assert "not-durable, high" in lines and "3 min ago" in lines and "a flush takes" in lines
 
 
 async def test_saved_runs_are_shown_with_their_trend() -> None:

@@ -18,6 +18,7 @@ from fstui.report import at_risk
 from fstui.report.text import NONE
 from fstui.tui.drawing import charts, io_path
 from fstui.tui.drawing.cells import (
+    MIN_FRAME_WIDTH,
     Column,
     colour_meters,
     headline,
@@ -35,8 +36,8 @@ from fstui.tui.iostats import RecentSamples, maximum
 from fstui.tui.styles import FAINT, TIME, verdict_style
 
 _BAR, _BAR_CELLS, _MIB = " ", 8, 1 << 20
-_CELL_S = 15
-"""Seconds per cell of the charts. The kernel writes dirty pages after 30 s. Each new cell costs many bytes to send."""
+_CELL_S = 5
+"""Seconds per cell of the charts. Each new cell costs many bytes to send."""
 ROWS = (
     Column("PROGRAM", 18, gap=0, cut="middle"),
     Column("OLDEST", 10, right=True, gap=2, from_width=58),
@@ -78,7 +79,7 @@ def _size(mib: float) -> str:
 BYTES = Figure("bytes", lambda moment: moment.bytes / _MIB, _size, 1)
 CACHED = Figure("in the disk's cache", lambda moment: moment.cached and moment.cached / _MIB, _size, 1)
 OLDEST = Figure("the oldest", lambda moment: moment.oldest_s, lambda value: f"{value:.0f} s", 10, colour=TIME)
-NAMES = Figure("new names", lambda moment: moment.names or None, count, 10)  # without any, there is no chart
+NAMES = Figure("new names", lambda moment: moment.names, count, 10)
 _FIGURES = ((BYTES, OLDEST, NAMES), (BYTES, OLDEST), (BYTES, CACHED, OLDEST, NAMES))
 """The figures to chart in one, two or three columns of charts."""
 
@@ -114,12 +115,17 @@ def title(view: RiskView, width: int) -> Text:
 
 
 def total(view: RiskView, width: int) -> list[Text]:
-    lines = []
+    """Draw warnings, the sum, and on a narrow screen, which has no room for more, what the largest column shows."""
+    lines: list[Text] = []
     for mount in view.unsafe:
         text = f"{at_risk.warning(mount)} {mount.sentence}"
         lines += headline(text, width, ". ", verdict_style(mount.verdict)[1])
     counts = at_risk.total(view.state, counts_all=not lines) if view.state else "Looking at the open files …"
-    return lines + headline(counts, width, ", ") if counts or not lines else lines
+    lines += headline(counts, width, ", ") if counts or not lines else []
+    if view.state and not view.unsafe and width < MIN_FRAME_WIDTH:
+        meaning = "≤ UNWRITTEN is only in memory: a power cut would lose at most this."
+        lines += paragraph(meaning, width, style=FAINT)
+    return lines
 
 
 def rows(view: RiskView, width: int) -> list[Text]:

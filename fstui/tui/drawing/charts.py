@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from math import ceil, floor, log10
@@ -15,10 +16,12 @@ from fstui.model.steps import TimelinePoint
 from fstui.report.latency_map import LogScale, with_ends
 from fstui.tui.drawing.cells import StyledText, fit, fit_right, line, rule
 from fstui.tui.iostats import IoStats, RecentSamples, Sample, sum_devices, total
-from fstui.tui.styles import AREA, FAINT, HEAD, TIME, WARNING, shades
+from fstui.tui.styles import AREA, FAINT, HEAD, TIME, WARNING
 
 MIN_AREA_LINES = 5
 """Height of a rule, a name, two lines of chart and the time axis."""
+_MAX_CHART_LINES = 16
+"""Height of a chart and its name. A higher chart shows no more."""
 _LABEL_WIDTH = 8
 _WIDE_SCREEN = 110
 _MIN_MINUTES_S = 150
@@ -45,6 +48,11 @@ def round_up(value: float) -> float:
     """Return the upper end of an axis for the value: a round number, of which the value is at least two thirds."""
     power = 10.0 ** floor(log10(value))
     return next(step * power for step in (1, 1.5, 2, 3, 4, 5, 6, 8, 10) if step * power >= value * 0.999999)
+
+
+def without_zeros(text: str) -> str:
+    """Return ``10 ms`` for ``10.0 ms``: the label of a round number."""
+    return re.sub(r"\.0+(?=\D|$)", "", text)
 
 
 def sparkline(timeline: Sequence[TimelinePoint], width: int) -> str:
@@ -121,8 +129,8 @@ SYNC_NS = Figure("a sync takes", lambda stats: stats.ns_per_sync, duration_ns, 1
 LONGEST_SYNC_NS = Figure("the longest sync", lambda stats: stats.longest_sync_ns, duration_ns, 1e5, colour=TIME)
 DEVICE_FIGURES = (
     (FLUSHES, FLUSH_MS, WRITES, BUSY, WRITE_MS, READS),
-    (FLUSHES, FLUSH_MS, WRITES, WRITE_MS, READS, BUSY),
-    (FLUSHES, WRITES, READS, FLUSH_MS, WRITE_MS, BUSY),
+    (FLUSHES, FLUSH_MS, WRITES, WRITE_MS, BUSY, READS),
+    (FLUSHES, WRITES, BUSY, FLUSH_MS, WRITE_MS, READS),
 )
 """The figures to chart for devices, on screens with one, two or three columns of charts."""
 SYNC_FIGURES = (
@@ -166,18 +174,21 @@ def last_minutes(
     cell_s = cell_s or layout.cell_s
     half_cells = 2 * (layout.cells - (now is not None))
     first_s, last_s = recent.time_range_s(cell_s, half_cells)
-    if first_s == last_s:  # no cell is complete
+    if not last_s:  # no cell is complete
         return (rule(width, name, "measuring"),) if recent.end_s else ()
     series = [join(samples) if samples else None for samples in recent.series(cell_s, half_cells)]
     series += [now, now] if now is not None else []
     counted = _counted(figures[layout.columns - 1], series)
-    if 0 < len(counted) < layout.columns:  # fewer and wider charts
+    if not counted:
+        return (rule(width, name, f"nothing in the last {_duration(min(last_s, last_s - first_s))}"),)
+    if len(counted) < layout.columns:  # fewer and wider charts
         figures = (counted,) * len(figures)
         return last_minutes(name, figures, recent, join, width=width, height=height, cell_s=cell_s, now=now)
-    span_s, age_s = last_s - first_s, None
-    if now is not None:  # the last cell is not complete, so the chart begins at most one cell earlier than its span
-        age_s = min(span_s + cell_s, ceil(recent.end_s - first_s))
-    return areas(name, figures, tuple(series), span_s, cell_s, age_s=age_s, width=width, height=height)
+    measured = [sample is not None and any(figure.value(sample) is not None for figure in counted) for sample in series]
+    remarks = ["gaps: not measured"] * (not all(measured[measured.index(True) :]))
+    remarks += [f"redrawn every {cell_s} s"] * (now is None)
+    begin = f"{_duration(last_s - first_s)} ago"
+    return areas(name, figures, tuple(series), begin, ", ".join(remarks), width=width, height=height)
 
 
 def device_minutes(
@@ -196,57 +207,46 @@ def areas(
     name: str,
     figures: tuple[tuple[Figure, ...], ...],
     series: tuple[Any, ...],
-    span_s: float,
-    cell_s: int,
+    begin: str,
+    remark: str,
     *,
-    age_s: float | None,
     width: int,
     height: int,
 ) -> tuple[Text, ...]:
-    """Draw area charts of a series with two samples per cell; no lines if there is nothing to draw.
-
-    ``cell_s``: seconds per cell. A cell is drawn when it is complete, so at most this long after ``span_s``.
-    ``age_s``: how long ago the series began at most, if it ends now.
-    """
+    """Draw area charts of a series with two samples per cell. ``begin``: the label at the start of the time axis."""
     layout = chart_layout(width, len(figures[-1]))
     counted = _counted(figures[layout.columns - 1], series)
-    if not counted:
-        return ()
     # a last row that is less than half full is left out: the other charts become higher
     rows = max(min((height - 2) // 4, floor(len(counted) / layout.columns + 0.5)), 1)
-    chart_height = (height - 2) // rows
-    remark, oldest, end = f"{_duration(span_s)}, redrawn every {cell_s} s", f"-{_duration(span_s)}", "end"
-    if age_s is not None:
-        age_s = age_s if age_s < _MIN_MINUTES_S else ceil(age_s / 60) * 60
-        remark, oldest, end = "until now", f"≤ {_duration(age_s)} ago", "now"
+    chart_height = min((height - 2) // rows, _MAX_CHART_LINES)
     lines = [rule(width, name, remark)]
     for start in range(0, min(rows * layout.columns, len(counted)), layout.columns):
         shown = counted[start : start + layout.columns]
         charts = [_area(figure, series, layout.cells, chart_height) for figure in shown]
         lines += [line(*(span for chart in charts for span in chart[index])) for index in range(chart_height)]
-    times = fit(oldest, layout.cells - len(end) - 1) + f" {end}"
+    times = fit(begin, layout.cells - len(" now")) + " now"
     return (*lines, line((fit(" " * (_LABEL_WIDTH + 1) + times, layout.chart_width) * len(shown), FAINT)))
 
 
 def _counted(figures: Sequence[Figure], series: Sequence[Any]) -> tuple[Figure, ...]:
+    """Return the figures that are not always 0."""
     known = [sample for sample in series if sample is not None]
-    return tuple(figure for figure in figures if any(figure.value(sample) is not None for sample in known))
+    return tuple(figure for figure in figures if any(figure.value(sample) for sample in known))
 
 
 def _area(figure: Figure, series: Sequence[Any], cells: int, height: int) -> list[list[StyledText]]:
     values = [None if sample is None else figure.value(sample) for sample in series]
     highest, rows = max(value for value in values if value is not None), height - 1
     top = round_up(max(highest, figure.min_scale))
-    title = f"   {figure.name}"
-    peak = f"peak {figure.to_text(highest)}" if highest else ""
+    title, peak = f"   {figure.name}", f"peak {figure.to_text(highest)}"
     drawn = [[(title, HEAD), (f"{fit_right(peak, _LABEL_WIDTH + 1 + cells - len(title))} ", FAINT)]]
+    tick = without_zeros(figure.to_text(top))
     # zero is one dot high; an unknown value has no dot
     dots = [0 if value is None else max(floor(min(value / top, 1) * rows * 4 + 0.5), 1) for value in values]
     for row in reversed(range(rows)):
-        label = figure.to_text(top) if row == rows - 1 else "0" if row == 0 else ""
+        label = tick if row == rows - 1 else "0" if row == 0 else ""
         area = "".join(braille_cell(left, right, row) for left, right in zip(dots[::2], dots[1::2], strict=True))
-        shade = shades(figure.colour)[(row * 4 // rows + 1) // 2]  # both middle quarters have the same shade
-        style = WARNING if (row + 0.5) / rows * top >= figure.warning_from else shade
+        style = WARNING if (row + 0.5) / rows * top >= figure.warning_from else figure.colour
         drawn.append([(f"{label:>{_LABEL_WIDTH - 1}} {'┤' if label else '│'}", FAINT), (area, style), (" ", "")])
     return drawn
 

@@ -155,8 +155,11 @@ def last_minutes(entry: StorageEntry, activity: DeviceActivity, width: int, heig
     nodes = (entry.devices, entry.target.lowest if entry.target else ())
     groups = dict.fromkeys(tuple(sorted({node.id for node in part if node.id in activity.stats})) for part in nodes)
     drawn = [group for group in groups if group][: max(height // _MIN_CHARTS_HEIGHT, 1)]
-    recent, part = activity.recent, height // max(len(drawn), 1)
-    return [text for group in drawn for text in charts.device_minutes(" + ".join(group), group, recent, width, part)]
+    lines: list[Text] = []
+    for index, group in enumerate(drawn):  # an idle device leaves its lines to the next one
+        height_left = (height - len(lines)) // (len(drawn) - index)
+        lines += charts.device_minutes(" + ".join(group), group, activity.recent, width, height_left)
+    return lines
 
 
 def _guest(guest: Guest, inventory: Inventory, width: int) -> Iterator[Text]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import groupby
-from math import floor
+from math import floor, log10
 
 import msgspec
 from rich.text import Text
@@ -14,13 +14,13 @@ from fstui.model.quantities import duration_ns, rate
 from fstui.model.run import Run
 from fstui.model.steps import Latency, PendingOperation, Step, TimelinePoint
 from fstui.report import latency_map
-from fstui.report.latency_map import LogScale, Mark, Slice, with_ends
+from fstui.report.latency_map import IDLE_FLUSH, LAST_RUN, PUBLISHED, REVOLUTION, LogScale, Mark, Slice, with_ends
 from fstui.tui.drawing.cells import StyledText, draw_frame, fit, line, rule
-from fstui.tui.drawing.charts import axis_labels, braille_cell, round_up
+from fstui.tui.drawing.charts import axis_labels, braille_cell, round_up, without_zeros
 from fstui.tui.styles import AREA, BAD, FAINT, TIME, WARNING, shades
 
 LABEL_WIDTH = 9
-MARKS_WIDTH = 20
+MARKS_WIDTH = 21
 """Width of the percentiles and reference values to the right of the map."""
 MIN_WIDTH_WITH_MARKS = 54
 COLUMN_S = 1.0
@@ -31,7 +31,6 @@ _SOME_SHARE, _MANY_SHARE = 0.02, 0.25
 HEAT = shades(TIME)
 """Styles of cells with few, some or many of the operations of their column."""
 LEGEND = (("share of operations: <\xa02\xa0% ", FAINT), *(("⣿", style) for style in HEAT), (" ≥\xa025\xa0%", FAINT))
-_REFERENCES = ("limit", "last", "usual", "others")
 _UNITS = (("s", 1e9), ("ms", 1e6), ("µs", 1e3), ("ns", 1.0))
 _PERCENTILE_ORDER = ("p50", "p90", "p99", "p99.9", "max")
 
@@ -116,12 +115,12 @@ def rates(view: LatencyView, width: int, height: int) -> list[Text]:
     per_second = [done / time_s if time_s > 0 else None for done, time_s in zip(ops, covered_s, strict=True)]
     top = round_up(max((value for value in per_second if value), default=1.0))
     dots = [0 if value is None else max(round(value / top * rows * 4), 1) for value in per_second]
-    labels = {rows - 1: rate(top), 0: "0"}
+    labels = {rows - 1: without_zeros(rate(top)), 0: "0"}
     return [
         *(
             line(
                 (f"{labels.get(row, ''):>{LABEL_WIDTH - 2}} {'┤' if row in labels else '│'}", FAINT),
-                ("".join(braille_cell(filled, filled, row) for filled in dots), shades(AREA)[row * 4 >= rows]),
+                ("".join(braille_cell(filled, filled, row) for filled in dots), AREA),
             )
             for row in reversed(range(rows))
         ),
@@ -180,7 +179,7 @@ def _row_style(view: LatencyView, axis: LogScale, row: int, rows: int) -> str:
     middle_ns = axis.value((row + 0.5) / rows)
     if latency_map.is_stall(middle_ns, view.latency):
         return BAD
-    limit = next((mark.ns for mark in view.marks if mark.name == "limit"), 0.0)
+    limit = next((mark.ns for mark in view.marks if mark.name == REVOLUTION), 0.0)
     return WARNING if middle_ns < limit / 2 else ""
 
 
@@ -193,7 +192,7 @@ def _draw_marks(drawn: list[list[StyledText]], view: LatencyView, axis: LogScale
     for mark in view.marks:
         if axis.contains(mark.ns):
             row = drawn[_row_of(axis, mark.ns, rows)]
-            sign = "╌" if mark.name == "limit" else "·"
+            sign = "╌" if mark.name == REVOLUTION else "·"
             row[:] = [cell if cell[0] != " " else (sign, FAINT) for cell in row]
 
 
@@ -259,17 +258,20 @@ def _join_equal(percentiles: Sequence[Mark]) -> list[Mark]:
 
 def _mark_label(mark: Mark, distance: int) -> list[StyledText]:
     """Draw a label. ``distance``: how many rows above the label its value is; an arrow shows the direction."""
-    is_reference = mark.name in _REFERENCES
-    sign = ("╌" if mark.name == "limit" else "·") if is_reference else "◂"
+    is_reference = mark.name in (REVOLUTION, LAST_RUN, PUBLISHED, IDLE_FLUSH)
+    sign = ("╌" if mark.name == REVOLUTION else "·") if is_reference else "◂"
     sign = "↑" if distance > 0 else "↓" if distance < 0 else sign
-    return [(f" {sign}{fit(mark.name, 9)}", FAINT), (f"{duration_ns(mark.ns):>8}", FAINT if is_reference else "")]
+    return [(f" {sign}{fit(mark.name, 10)}", FAINT), (f"{duration_ns(mark.ns):>8}", FAINT if is_reference else "")]
 
 
 def _time_axis(window: MapWindow) -> str:
-    quarter_s = window.length_s / 4
-    most = 2 + (quarter_s < 0.1 and window.columns >= MIN_WIDTH_WITH_MARKS)
-    digits = next((digits for digits in range(most) if not round(quarter_s * 10**digits, 6) % 1), most)
-    labels = (f"{window.start_s + quarter_s * part:.{digits}f}" for part in range(1, 5))
-    quarters = [(LABEL_WIDTH + window.columns * part // 4, label) for part, label in enumerate(labels, 1)]
-    end, label = quarters.pop()
-    return axis_labels([(LABEL_WIDTH - 1, f"{window.start_s:.0f} s"), *quarters, (end - 1, label)])
+    """Draw the time at the start, and three to five times at a round distance from each other."""
+    min_step_s = window.length_s / 5.5
+    power = 10.0 ** floor(log10(min_step_s))
+    step_s = next(step for step in (power, 2 * power, 5 * power, 10 * power) if step >= min_step_s)
+    digits = len(f"{step_s:g}".partition(".")[2])
+    labels = [(LABEL_WIDTH - 1, f"{window.start_s:.0f} s")]
+    for number in range(1, floor(window.length_s / step_s + 0.01) + 1):
+        cells = round(window.columns * number * step_s / window.length_s)
+        labels.append((LABEL_WIDTH + min(cells, window.columns - 1), f"{window.start_s + number * step_s:.{digits}f}"))
+    return axis_labels(labels)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
 
 _ABOUT_SENTENCES = 6  # of the help, which explain the columns
 _CACHE = "≤ IN CACHE"
+_CHART_LINES = 13
 
 
 class AtRiskScreen(LiveWatchScreen):
@@ -53,12 +53,11 @@ class AtRiskScreen(LiveWatchScreen):
     def compose(self) -> ComposeResult:
         yield self.lines("title", lambda width, _: [drawing.title(self.view, width)], classes="line")
         yield self.lines("total", self._draw_total, full_height=lambda: self.max_height("total", self._draw_total))
-        files_height = partial(self.max_height, "files", self._draw_files)
-        yield self.lines("files", self._draw_files, full_height=files_height, frame=True)
+        yield self.lines("files", self._draw_files, classes="rest", frame=True)
         with Container(id="notes"):
             yield self.lines("about", self._draw_about, classes="wide", frame=True)
             yield self.lines("path", self._draw_path, classes="huge", frame=True)
-        yield self.lines("minutes", self._draw_minutes, classes="rest", frame=True)
+        yield self.lines("minutes", self._draw_minutes, full_height=lambda: _CHART_LINES, frame=True)
         yield self.footer_lines()
 
     async def start(self) -> WatchInProgress:

@@ -56,11 +56,12 @@ class RunScreen(BaseScreen):
         "operation (write and sync), and the flushes per requested sync at the devices that the verdict is about. In "
         "the middle is latency over time. A dot marks the latency of operations, and its colour their share of the "
         "operations in that column. An arrow next to a percentile points to its value. Red is a stall; yellow is "
-        "faster than the device can be. Horizontal lines are references. 'limit': one revolution of the disk. 'last': "
-        "the previous run. 'usual': the median of published results. 'others': the mean time of a flush of other "
-        "processes before the run. At the right are the percentiles. At the bottom, or at the right of a wide screen, "
-        "are both ends: what fstui requested, and what the kernel counted at each layer. The kernel also counts the "
-        "I/O of other processes. '+ others': other processes also flushed, so the flushes per sync are not known."
+        "faster than the device can be. Horizontal lines are references. 'revolution': one revolution of the disk. "
+        "'last run': the mean of the previous run. 'published': the median of published results. 'idle flush': the "
+        "mean time of a flush of other processes before the run. At the right are the percentiles. At the bottom, or "
+        "at the right of a wide screen, are both ends: what fstui requested, and what the kernel counted at each "
+        "layer. The kernel also counts the I/O of other processes. '+ others': other processes also flushed, so the "
+        "flushes per sync are not known."
     )
 
     def __init__(self, running: RunInProgress, plan: Plan, target: Target) -> None:

@@ -52,7 +52,7 @@ _CELL_S = 4  # of the charts; the figures above them change every second, so a c
 DEVICES = (
     Column("DEVICE", 14, gap=0),
     Column("WRITES/S", 8, right=True, gap=2),
-    Column("BYTES/S", 9, right=True, gap=2, from_width=60),
+    Column("BYTES/S", 10, right=True, gap=2, from_width=60),
     Column("WRITE P50", 9, right=True, gap=2, from_width=66),
     Column("FLUSHES/S", 9, right=True, gap=2),
     Column("FLUSH P50", 9, right=True, gap=2),
@@ -139,10 +139,10 @@ class WatchScreen(LiveWatchScreen):
         "similar calls, O_DSYNC writes, and syncs through io_uring. P50, P99 and MAX are the times of a whole sync. "
         "DEVICE MEAN is the part that the devices take, on average; CPU WAIT ≤ is the part that may have been a wait "
         "for a CPU. WAITING is the share of the time in which a program waits. FILE is relative to the mount point. "
-        "The charts end a few seconds ago. They show averages, and the longest sync, of all programs together and of "
-        "the devices named above them. Below are all devices of this filesystem with their own times. fstui writes no "
-        "test data. Without root, the screen shows only what /proc reports: the devices' counters and the processes "
-        "that write. A narrow terminal leaves out some columns."
+        "The charts are redrawn every few seconds. They show averages, and the longest sync, of all programs together "
+        "and of the devices named above them. Below are all devices of this filesystem with their own times. fstui "
+        "writes no test data. Without root, the screen shows only what /proc reports: the devices' counters and the "
+        "processes that write. A narrow terminal leaves out some columns."
     )
 
     def __init__(self, target: Target) -> None:
@@ -201,13 +201,13 @@ class WatchScreen(LiveWatchScreen):
 
     def _draw_waits(self, width: int, height: int) -> list[Text]:
         top = [rule(width, "programs that wait", "the last second")] if self.part("waits").has_frame else []
-        rows = [*top, *self._waits(width)]
-        chart_height = height - len(rows) - 1
+        rows = [*top, *self._waits(width), line()]
+        height -= len(rows)
         name = " · ".join(("all programs", " + ".join(self._charted_devices)))
         minutes = charts.last_minutes(
-            name, charts.SYNC_FIGURES, self._recent, total, width=width, height=chart_height, cell_s=_CELL_S
+            name, charts.SYNC_FIGURES, self._recent, total, width=width, height=height, cell_s=_CELL_S
         )
-        return [*rows, line(), *minutes] if minutes else rows
+        return [*rows, *[line()] * (height - len(minutes)), *minutes]  # the charts stay where they are
 
     def _waits(self, width: int) -> list[Text]:
         """Draw the programs that waited, longest first. Without the kernel's trace, draw those that wrote most."""
