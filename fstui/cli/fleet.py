@@ -257,10 +257,11 @@ async def _perform(fleet_job: job.FleetJob, request: Request, options: dict[str,
     interruption.release()
     directory, file_bytes = fleet_job.directory, fleet_job.max_leftover_bytes
     await print_report(report.report_of(hosts), options["format_"], options["output"], interruption.timeout_s)
-    say(f"documents in {directory}: fstui fleet show {shlex.quote(str(directory))}")
+    show_command = f"fstui fleet show {shlex.quote(str(directory))}"
+    say(f"The results are in {directory}. To print them again: {show_command}")
     runs = ["the saved runs"] if any(host.run for host in hosts.results) else []
     if leftovers := [*([f"the file and what it unpacked ({size(file_bytes)} each)"] if file_bytes else []), *runs]:
-        say(f"{' and '.join(leftovers)} stay on the hosts. To remove them: {_clean_command(directory, request)}")
+        say(f"The hosts keep {' and '.join(leftovers)}. To remove them: {_clean_command(directory, request)}")
     return interruption.exit_code or _exit_status(hosts, options.get("fail_on", ()))
 
 

@@ -115,9 +115,9 @@ def timeline(buckets: Sequence[Bucket]) -> Iterator[str]:
         return
     for chart in CHARTS:
         values = [chart.value(bucket) for bucket in buckets]
-        highest = max((value for value in values if value is not None), default=0.0)
-        if highest:
-            yield f"{chart.name:>15} {sparkline(values, chart.full_scale)} peak {chart.format_value(highest)}"
+        peak = chart.format_value(max((value for value in values if value is not None), default=0.0))
+        if not peak.startswith("0"):  # also a share that rounds to 0 %
+            yield f"{chart.name:>15} {sparkline(values, chart.full_scale)} peak {peak}"
     first, last = (f"{datetime.fromtimestamp(time):%H:%M:%S}" for time in (buckets[0].start, buckets[-1].end))
     width = max(len(buckets) - len(first), len(last) + 1)  # the last time ends below the last column
     yield f"{'':>15} {first}{last:>{width}}"

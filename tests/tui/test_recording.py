@@ -160,6 +160,15 @@ async def test_labels_of_the_time_axis_do_not_overlap() -> None:
             assert moment(screen_lines(pilot.app))[:5] in axis
 
 
+async def test_a_tiny_terminal_keeps_the_app_alive() -> None:
+    async with recorded(INCIDENT) as pilot:
+        await pilot.resize_terminal(30, 8)
+        for key in ("home", "end", "down", "down"):
+            await press(pilot, key)
+        await pilot.resize_terminal(80, 24)
+        assert "one column is 10 min" in "\n".join(await press(pilot))
+
+
 async def test_columns_of_a_short_recording_are_wider() -> None:
     async with recorded(INCIDENT) as pilot:
         lines = await press(pilot, "down")

@@ -140,8 +140,8 @@ def timeline(view: RecordingView, width: int, height: int, figures: Sequence[Cha
     place = edges[cursor]
     label = f"▲ {time}"
     if place + len(label) > axis_width:
-        place, label = place - len(time) - 1, f"{time} ▲"
-    left, right = f"{start if len(start) < place else '':<{place}}", axis_width - place - len(label)
+        place, label = max(place - len(time) - 1, 0), f"{time} ▲"
+    left, right = f"{start if len(start) < place else '':<{place}}", max(axis_width - place - len(label), 0)
     end = end if len(end) < right else ""
     lines.append(line(" " * _LABEL_WIDTH, (left, FAINT), (label, HEAD), (f"{end:>{right}}", FAINT)))
     return [*lines, *unchanged]
