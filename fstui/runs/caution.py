@@ -82,8 +82,10 @@ def _device_concerns(target: Target, busy_shares: Mapping[str, float], bytes_to_
     share, device = busiest_device(target, busy_shares)
     is_heavy = bytes_to_write >= HEAVY_RUN_BYTES and share >= BUSY_SHARE
     if share > TOO_BUSY_SHARE or is_heavy:
-        writes = f", and this run writes up to {size(bytes_to_write)}" if is_heavy else ""
-        yield f"its device {device} was {percent(min(share, 1))} busy in the last second{writes}"
+        yield (
+            f"its device {device} was {percent(min(share, 1))} busy in the last second, so this run and other programs "
+            "will slow each other down"
+        )
 
 
 def _space_concerns(site: Site, peak_bytes: int) -> Iterator[str]:
@@ -92,13 +94,16 @@ def _space_concerns(site: Site, peak_bytes: int) -> Iterator[str]:
         return
     left_bytes = space.free_bytes - peak_bytes  # if it is below 0, the plan is refused
     if 0 <= left_bytes < LITTLE_SPACE_SHARE * space.total_bytes and left_bytes < LITTLE_SPACE_BYTES:
-        yield f"only {size(left_bytes)} of the filesystem's {size(space.total_bytes)} will remain free during the run"
+        yield (
+            f"only {size(left_bytes)} of the filesystem's {size(space.total_bytes)} will remain free during the run, "
+            "so other programs may run out of space"
+        )
 
 
 def _memory_concerns() -> Iterator[str]:
     available_bytes = proc.meminfo().get("MemAvailable")
     if available_bytes is not None and available_bytes < LITTLE_MEMORY_BYTES:
-        yield f"only {size(available_bytes)} of memory is available"
+        yield f"only {size(available_bytes)} of memory is available, so the kernel may kill a process"
 
 
 async def other_runs(session: Session, site: Site) -> list[str]:

@@ -17,6 +17,7 @@ from fstui.report import figures
 from fstui.report.findings import FREE_OF_DEFECTS, leading_finding
 from fstui.report.findings import title as finding_title
 from fstui.report.text import NONE, origin, verdict_label
+from fstui.runs.caution import BUSY_SHARE
 from fstui.tui.drawing import charts, io_path, latency
 from fstui.tui.drawing.cells import (
     Column,
@@ -59,7 +60,7 @@ LAYERS = (
     Column("PER SYNC", 8, right=True, gap=2),
 )
 COUNTER_TITLES = ("WRITES", "BYTES", "FLUSHES", "PER SYNC")
-_BUSY_SHARE, _VERY_BUSY_SHARE = 0.01, 0.1
+_BUSY_SHARE = 0.01
 PERCENTILES = {"P50": "p50", "P90": "p90", "P99": "p99", "P99.9": "p99_9", "MAX": "max"}
 
 
@@ -237,7 +238,7 @@ def other_activity(stats: dict[str, IoStats], target: Target) -> StyledText:
             "" if (flushes := io.per_s("flushes")) is None else f"{count(flushes)} flushes/s",
         ]
         parts.append(f"other processes use {node.id} now: {', '.join(filter(None, activity))}")
-        style = WARNING if (io.busy or 0) >= _VERY_BUSY_SHARE else style
+        style = WARNING if (io.busy or 0) >= BUSY_SHARE else style
     return "; ".join(parts), style
 
 

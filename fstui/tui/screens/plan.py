@@ -292,7 +292,7 @@ class PlanScreen(BaseScreen):
         warnings = caution.concerns(self.fstui.session, site, self.activity.busy, plan.peak_bytes, plan.max_bytes)
         if warnings and not confirmed:
             start = partial(self.action_start, confirmed=True)
-            title, consequence = f"{offer.name} on {target.mount_point}", drawing.write_amount(plan, target)
+            title, consequence = f"Start {offer.name} on {target.mount_point}?", drawing.write_amount(plan, target)
             self.app.push_screen(QuestionScreen(title, warnings, consequence, start))
             return
         run, declaration = self.offers.start(offer, site)
