@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from fstui.model.declaration import NO_DECLARATION, Declaration
 from fstui.model.errors import Refused
+from fstui.model.forms import chosen_values
 from fstui.model.plan import Plan
 from fstui.model.storage import CACHES, MEDIA
 from fstui.powercut.plan import PowerCutPlan, write_command
@@ -47,7 +48,12 @@ class Choices(msgspec.Struct, frozen=True):
         if allowed := options(setting):
             index = allowed.index(texts[0]) if texts[0] in allowed else 0
             return self.set(form, name, allowed[max(0, min(index + offset, len(allowed) - 1))])
-        return self.set(form, name, _neighbour(setting, float(texts[0]), offset))
+        try:
+            value = chosen_values(form, {name: texts[0]})[name]
+        except Refused:  # a mistake that the user typed
+            return self.set(form, name, *_values(setting, None))
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        return self.set(form, name, _neighbour(setting, value, offset)) if is_number else self
 
     def with_toggled_option(self, form: Form, name: str, option: str) -> Choices:
         """Add a value to a matrix or remove it. The last value cannot be removed."""

@@ -148,15 +148,30 @@ async def test_overwriting_does_not_use_up_the_space(peak_bytes: int, warns: boo
         assert ("more than a tenth of the free space" in words) == warns
 
 
-async def test_settings_of_a_small_screen_take_no_room_until_tab() -> None:
+async def test_a_small_screen_shows_scenarios_settings_and_amount() -> None:
     async with replayed().run_test(size=(80, 24)) as pilot:
         lines = await planned(pilot)
         names = [name for name, _ in scenarios.load_shipped()]
-        assert sum(line.split()[:1] == [name] for line in lines for name in names) > 10
-        assert not any(line.startswith("   seconds ") for line in lines)
+        assert sum(line.split()[:1] == [name] for line in lines for name in names) == 8
+        assert any(line.startswith("   seconds ") for line in lines)
+        assert any(line.startswith("   Writes at most ") for line in lines)
         await pilot.press("tab")
         await pilot.pause()
-        assert any(line.startswith("   seconds ") for line in screen_lines(pilot.app))
+        places = [[line[:12] for line in shown if "── " in line] for shown in (lines, screen_lines(pilot.app))]
+        assert places[0] == places[1], "nothing moves"
+
+
+async def test_arrows_work_for_every_text_that_was_typed() -> None:
+    async with replayed().run_test(size=(80, 24)) as pilot:
+        await planned(pilot)
+        await pilot.press("tab")
+        for typed, shown, then in (("500ms", "0.2 s ◂ 500ms ▸ 1 s", "1 s"), ("soon", "1.4 s ◂ soon ▸ 1.4 s", "1.4 s")):
+            await pilot.press("e", *typed, "enter")
+            await planned(pilot)
+            assert shown in selected_setting(pilot)
+            await pilot.press("right")
+            await planned(pilot)
+            assert f"◂ {then} ▸" in selected_setting(pilot)
 
 
 async def test_a_plan_is_the_same_after_its_run() -> None:
@@ -210,7 +225,7 @@ async def test_declared_medium_is_remembered_after_a_run() -> None:
         await planned(pilot)
         await pilot.press("tab", "end", "up", "right", "right")
         await planned(pilot)
-        assert "medium         ◂ hdd-7200 ▸   declared" in selected_setting(pilot)
+        assert "medium ◂ hdd-7200 ▸ declared" in " ".join(selected_setting(pilot).split())
         assert user_data.declarations() == {}
         await pilot.press("enter")
         await pilot.app.workers.wait_for_complete()
@@ -221,7 +236,7 @@ async def test_declared_medium_is_remembered_after_a_run() -> None:
         assert any("--medium hdd-7200" in line for line in lines)
         await pilot.press("tab", "end", "up")
         await pilot.pause()
-        assert "medium         ◂ hdd-7200 ▸   remembered" in selected_setting(pilot)
+        assert "medium ◂ hdd-7200 ▸ remembered" in " ".join(selected_setting(pilot).split())
 
 
 async def test_undo_restores_the_declaration_before_each_run() -> None:

@@ -32,10 +32,7 @@ _BAR_WIDTH, _WIDE_BAR_WIDTH, _WIDE_SCREEN, _VERY_WIDE_SCREEN = 12, 24, 103, 150
 _MAX_PROSE_WIDTH = 120
 _MIN_TERMS_HEIGHT = 2
 """A rule and a term of one line."""
-_ARROWS = "◂  ▸"
 _BARS = ("DURATION", "BYTES")
-_FREE_SPACE_DIVISOR = 10
-"""A run that uses more than a tenth of the free space has its amount in the warning colour."""
 _SECONDS, _BYTES = LogScale(1, 3600), LogScale(1 << 20, 1 << 40)
 SCENARIOS = (
     Column("SCENARIO", 14),
@@ -86,8 +83,9 @@ def settings(
 ) -> TableContent:
     """Return a row for each setting, with its name as key. ``cursor``: the selected setting and option."""
     values = {name: _value(offer, choices, name, target) for name in offers.row_names(offer.form)}
+    with_arrows = {name: _with_arrows(offer, choices, name, target) for name in values}
     name_head, value_head, note_head = SETTINGS
-    value_width = max(cell_len(value) for value, _ in values.values()) + len(_ARROWS)
+    value_width = max(map(cell_len, with_arrows.values()))
     columns = fit_columns(
         (
             replace(name_head, width=max(name_head.width, *map(cell_len, values))),
@@ -105,7 +103,7 @@ def settings(
         else:
             drawn = Text("\n").join(map(line, fold(note, columns[-1].width + 1, " ", " ")))
             has_arrows = option is not None and (setting is None or len(choices.values(offer.form, name)) == 1)
-            value = _ARROWS.replace("  ", f" {value} ") if has_arrows else value
+            value = with_arrows[name] if has_arrows else value
         return [*row_cells(columns[:2], {"NAME": name, "VALUE": value}, {}), drawn]
 
     return TableContent(columns, {name: partial(draw, name) for name in values})
@@ -121,7 +119,20 @@ def _value(offer: Offer, choices: Choices, name: str, target: Target | None) -> 
         return f"{len(values)} of {len(allowed)}", ""
     words = [(_text(setting, value), value in values) for value in allowed]
     note = " · ".join(f"[{text}]" if is_chosen else text for text, is_chosen in words) or setting.help
-    return ", ".join(_text(setting, text) for text in values) + (" s" if setting.unit == "s" else ""), note
+    unit = " s" if setting.unit == "s" and values[-1][-1:].isdigit() else ""  # not after "10m"
+    return ", ".join(_text(setting, text) for text in values) + unit, note
+
+
+def _with_arrows(offer: Offer, choices: Choices, name: str, target: Target | None) -> str:
+    """Return a value between arrows. For a number, add the values that the arrows choose: ``1 s ◂ 1.4 s ▸ 2 s``."""
+    value, setting = _value(offer, choices, name, target)[0], offer.form.settings.get(name)
+    if setting is None or offers.options(setting):
+        return f"◂ {value} ▸"
+    lower, higher = (
+        _value(offer, neighbour, name, target)[0].replace("iB", "") if neighbour != choices else ""
+        for neighbour in (choices.with_neighbour(offer.form, name, step) for step in (-1, 1))
+    )
+    return f"{lower} ◂ {value} ▸ {higher}".strip()
 
 
 def notes(
@@ -140,12 +151,7 @@ def notes(
             lines += paragraph(f"{count} skipped: {reason}", prose_width, " – ")
         if stop := io_path.stop(target):
             lines += paragraph(f"{stop}: a power cut may lose synced data.", prose_width, " ✗ ", BAD)
-        amount, free_bytes = write_amount(offer.plan, target), target.space.free_bytes if target.space else None
-        if isinstance(offer.plan, Plan) and _uses_much_space(offer.plan, free_bytes):
-            warning = f"{amount} Its files use more than a tenth of the free space."
-            lines += paragraph(warning, prose_width, " ! ", WARNING)
-        else:
-            lines += paragraph(amount, prose_width)
+        lines += paragraph(write_amount(offer.plan, target), prose_width)
         lines += paragraph(offer.command, prose_width, " $ ")
         text, style = activity
         lines += paragraph(text, prose_width, " ! " if style == WARNING else "   ", style) if text else []
@@ -194,10 +200,6 @@ def extent(offer: Offer, choices: Choices) -> str:
     return f"{product}{counted(len(steps), 'step')}{duration}"
 
 
-def _uses_much_space(plan: Plan, free_bytes: int | None) -> bool:
-    return free_bytes is not None and plan.peak_bytes * _FREE_SPACE_DIVISOR > free_bytes
-
-
 def write_amount(plan: Plan | PowerCutPlan, target: Target) -> str:
     directory = target.path.rstrip("/")
     each_second = f"{size(plan.bytes_per_s)} a second" if plan.bytes_per_s else ""
@@ -210,8 +212,9 @@ def write_amount(plan: Plan | PowerCutPlan, target: Target) -> str:
     amount = each_second or f"at most {size(plan.max_bytes)}"
     if target.simulated is not None:
         return f"Simulates writes of {amount}. This host writes nothing."
-    is_large = target.space is not None and plan.max_bytes * _FREE_SPACE_DIVISOR > target.space.free_bytes
-    space = f", using at most {size(plan.peak_bytes)} at any time" if is_large else ""
+    tenth_of_free = target.space.free_bytes / 10 if target.space else float("inf")
+    space = f", using at most {size(plan.peak_bytes)} at any time" if plan.max_bytes > tenth_of_free else ""
+    space += " (more than a tenth of the free space)" if plan.peak_bytes > tenth_of_free else ""
     return f"Writes {amount} into {directory}/.fstui-…{space}, then removes it.{server}"
 
 
