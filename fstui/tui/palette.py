@@ -67,6 +67,7 @@ class EntryProvider(Provider):
 
     async def search(self, query: str) -> Hits:
         words, runs = [re.escape(word) for word in query.split()], await self._runs()
+        starts = [rf"(?<!\w){word}" for word in words]
         for entry in (
             *self._keys(),
             *self._mounts(),
@@ -76,10 +77,13 @@ class EntryProvider(Provider):
             *self._terms(),
             *runs,
         ):
-            # Each word must occur in the entry: letters scattered over a name or a sentence match almost anything.
-            in_name = [re.search(rf"(?i)(?<!\w){word}", entry.name) for word in words]
-            if all(re.search(f"(?i){word}", f"{entry.name} {entry.help}") for word in words):
-                yield Hit(1 + sum(map(bool, in_name)), _line(entry, f"(?i){'|'.join(words)}"), entry.run)
+            # Each word must occur in the name, or begin a word of the help: letters within a sentence match too much.
+            if all(
+                re.search(word, entry.name, re.IGNORECASE) or re.search(start, entry.help, re.IGNORECASE)
+                for word, start in zip(words, starts, strict=True)
+            ):
+                at_start = sum(bool(re.search(start, entry.name, re.IGNORECASE)) for start in starts)
+                yield Hit(1 + at_start, _line(entry, "|".join(words), "|".join(starts)), entry.run)
 
     async def _runs(self) -> list[PaletteEntry]:
         """Return the saved runs, or none if reading them takes too long: the palette stays empty while it waits."""
@@ -161,7 +165,7 @@ class EntryProvider(Provider):
         for name, description in THEMES.items():
             yield PaletteEntry(f"theme {name}", description, partial(self._fstui.choose_theme, name))
         picture = self._fstui.save_picture
-        yield PaletteEntry("picture of this screen", "Write an SVG file to the current directory.", picture)
+        yield PaletteEntry("picture of the screen", "Write it as an SVG file to the current directory.", picture)
 
     def _terms(self) -> Iterator[PaletteEntry]:
         from fstui.report import glossary  # noqa: PLC0415  the first frame does not need it
@@ -183,11 +187,12 @@ class EntryProvider(Provider):
             self._fstui.open_saved(saved)
 
 
-def _line(entry: PaletteEntry, highlighted: str = "(?!)") -> Content:
+def _line(entry: PaletteEntry, in_name: str = "(?!)", in_help: str = "(?!)") -> Content:
     """Return one line for an entry, so that many entries fit: its name, and its help in a second column."""
     fitted = (fit_middle if "/" in entry.name else fit)(entry.name, _NAME_WIDTH)  # paths differ at their ends
-    name = Content.styled(fitted, "bold").highlight_regex(highlighted, style="underline")
-    return Content.assemble(name, "  ", Content.styled(escape_controls(entry.help), "dim"))
+    name = Content.styled(fitted, "bold").highlight_regex(f"(?i){in_name}", style="underline")
+    help_text = Content.styled(escape_controls(entry.help), "dim").highlight_regex(f"(?i){in_help}", style="underline")
+    return Content.assemble(name, "  ", help_text)
 
 
 async def _saved_runs() -> tuple[Summary, ...]:
