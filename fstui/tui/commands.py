@@ -105,7 +105,10 @@ def key_name(command: Command, keymap: Mapping[str, str]) -> str:
 
 
 def footer(commands: Iterable[Command], keymap: Mapping[str, str], width: int) -> Text:
-    """Return one line: ``Enter run here  / filter``. If it is too long, the least important commands are left out."""
+    """Return one line: ``Enter run here  / filter``. If it is too long, the least important commands are left out.
+
+    The gaps are smaller if that makes room for a command.
+    """
     last = (*_ALWAYS_IN_FOOTER, PALETTE.id)
     shown = [command for command in commands if command.label]
     shown.sort(key=lambda command: last.index(command.id) if command.id in last else -1)
@@ -115,14 +118,21 @@ def footer(commands: Iterable[Command], keymap: Mapping[str, str], width: int) -
     palette = [command for command in shown if command.id == PALETTE.id]
     screen_commands = [command for command in shown if command not in (*essential, *palette)]
     by_importance = [*essential, *screen_commands[:1], *palette, *screen_commands[1:]]
-    widths = {command: len(keys[command.id]) + len(command.label) + 3 for command in shown}
-    has_button = any(command.keys == "enter" for command in shown)
-    while len(shown) > 1 and sum(widths[command] for command in shown) + has_button > width:
+    widths = {command: len(keys[command.id]) + len(command.label) + 1 for command in shown}
+    padding = 2 * any(command.keys == "enter" for command in shown)
+
+    def fits(gap: int) -> bool:
+        return sum(widths[command] + gap for command in shown) + padding < width
+
+    while len(shown) > 1 and not fits(1):
         shown.remove(by_importance.pop())
+    blank = " " if fits(2) else ""
     text = line(" ")
     for command in shown:
         key, label = keys[command.id], command.label
-        item = line((f" {key} {label} ", MAIN_BUTTON)) if command.keys == "enter" else line((key, KEY), f" {label} ")
+        item = (
+            line((f" {key} {label} ", MAIN_BUTTON)) if command.keys == "enter" else line((key, KEY), f" {label}{blank}")
+        )
         text.append_text(clickable(item, command.action)).append(" ")
     text.right_crop(1)
     return text

@@ -250,6 +250,7 @@ async def test_palette_finds_mounts_rules_runs_and_keys() -> None:
         assert any(re.match("lesson 7 +Barriers: ", name) for name in await found(app, "barrier"))
         assert any(name.startswith("scenario power-cut ") for name in await found(app, "power"))
         assert not any("rule" in name for name in await found(app, "lesson")), "scattered letters are no match"
+        assert not any("this" in name.partition("  ")[2] for name in await found(app, "his") if "history" not in name)
         assert any("rule flushes-arrive" in name for name in await found(app, "arrive flushes"))
         entries = EntryProvider(app.screen)
         (hit,) = [hit async for hit in entries.search("rule barriers-off")][:1]
@@ -343,7 +344,7 @@ async def test_picture_of_the_screen_is_saved_here(tmp_path: Path, monkeypatch: 
     monkeypatch.setenv("PWD", str(tmp_path))
     app = PreparedApp()
     async with app.run_test(size=(120, 24)) as pilot:
-        assert any(name.startswith("picture of this screen ") for name in await found(app, "picture"))
+        assert any(name.startswith("picture of the screen ") for name in await found(app, "picture"))
         app.save_picture()
         await app.workers.wait_for_complete()
         await pilot.pause()

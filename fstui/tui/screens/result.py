@@ -32,14 +32,14 @@ class ResultScreen(BaseScreen):
     """The verdict, the findings and the steps. The explanation of the selected row is above them."""
 
     KEYS = (
-        replace(COPY, help="Copy a short summary (OSC 52). Y copies the whole result."),
-        Command("result.markdown", "Y", "copy_markdown", "", "Copy the whole result as Markdown, for a ticket."),
         Command("result.again", "r", "again", "again", "Repeat the run on the same directory."),
         Command("result.explain", "x", "explain", "explain", "Explain the rule of the selected or the first finding."),
         Command("result.compare", "c", "compare", "compare", "Compare with another saved run."),
         Command("result.powercut", "w", "power_cut", "power cut", "Test this storage with a power cut."),
         HISTORY,
         Command("result.export", "e", "export", "export", "Write one file per format. The first press shows where."),
+        replace(COPY, help="Copy a short summary (OSC 52). Y copies the whole result."),
+        Command("result.markdown", "Y", "copy_markdown", "", "Copy the whole result as Markdown, for a ticket."),
         Command("result.view", "v", "view", "", "Show the selected row on a page of its own."),
         Command("result.open", "enter", "open", "", "Show the row on its own page; the first time, press it twice."),
         HELP,
