@@ -135,6 +135,18 @@ async def test_a_term_is_found_in_the_list_of_a_wide_glossary() -> None:
         assert any("group commit " in line[56:80] for line in screen_lines(pilot.app)[1:4])
 
 
+async def test_the_glossary_says_which_terms_are_visible() -> None:
+    async with PreparedApp().run_test(size=(80, 24)) as pilot:
+        await pilot.press("g")
+        await pilot.pause()
+        first, last, count = map(int, re.findall(r"\d+", screen_lines(pilot.app)[0])[-3:])
+        assert first == 1 < last < count
+        assert " terms of this screen, then " in screen_lines(pilot.app)[0]
+        await pilot.press("end", *["pagedown"] * 3)
+        await pilot.pause()
+        assert screen_lines(pilot.app)[0].endswith(f"–{count} of {count}")
+
+
 @pytest.mark.parametrize(("width", "named"), [(80, False), (120, True)])
 async def test_help_names_every_command_on_a_wide_screen(width: int, named: bool) -> None:
     async with PreparedApp().run_test(size=(width, 60)) as pilot:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import product
 from math import ceil
@@ -15,6 +15,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical, VerticalScroll
 
 from fstui.model.judgement import VERDICTS
+from fstui.model.quantities import counted
 from fstui.model.run import Run
 from fstui.report.sections import Section
 from fstui.tui.commands import BACK, COPY, EVERYWHERE, HELP, LIST, PALETTE, QUIT, Command, key_names
@@ -108,12 +109,17 @@ class PageScreen(BaseScreen):
         self._answer = answer
 
     def compose(self) -> ComposeResult:
-        title = (self.name or "", self._subject, "")
-        yield self.lines("title", lambda width, height: [title_line(*title, width)], classes="line")
+        yield self.lines("title", self._draw_title, classes="line")
         if self._answer:
             yield self.lines("answer", lambda width, height: headline(self._answer, width, ". "))
         yield Cards(self.cards, self._max_columns)
         yield self.footer_lines()
+
+    def _draw_title(self, width: int, height: int) -> list[Text]:
+        return [title_line(self.name or "", self._subject, self._position(), width)]
+
+    def _position(self) -> str:
+        return ""
 
     def action_move(self, offset: int) -> None:
         self.action_scroll(offset)
@@ -175,7 +181,8 @@ class GlossaryScreen(PageScreen):
         self._spellings = list(map(glossary.spelling, names))
         others = [name for name in names if name not in own]
         cards = [*_term_cards("terms of this screen", own), *_term_cards("all other terms", others)]
-        super().__init__("glossary", cards, max_columns=1)
+        subject = f"{counted(len(own), 'term')} of this screen, then {len(others)} others, A to Z"
+        super().__init__("glossary", cards, subject, max_columns=1)
 
     def compose(self) -> ComposeResult:
         title, page, footer = super().compose()
@@ -184,6 +191,25 @@ class GlossaryScreen(PageScreen):
             yield self.lines("terms", self._draw_terms, classes="huge", frame=True)
             yield page
         yield footer
+
+    def on_mount(self) -> None:
+        self.watch(self.query_one("#page"), "scroll_y", self.part("title").redraw)
+        self.call_after_refresh(self.part("title").redraw)
+
+    def _position(self) -> str:
+        """Return which terms are visible: ``1–3 of 72``."""
+        page = self.query_one("#page")
+        lines = [y for y, _ in self._titles() if y < page.scroll_y + page.size.height]
+        first = max(sum(y <= page.scroll_y + 1 for y in lines), 1)
+        return f"{first}–{len(lines)} of {len(self._spellings)}" if lines else ""
+
+    def _titles(self) -> Iterator[tuple[int, str]]:
+        """Yield the line of each term on the page, and its name, which is bold."""
+        for part in self.query_one("#page").query(DrawnLines):
+            for y, strip in enumerate(part.strips[1:], part.virtual_region.y + 1):
+                for segment in strip:
+                    if segment.style and segment.style.bold and segment.text.strip():
+                        yield y, segment.text
 
     def _draw_terms(self, width: int, height: int) -> list[Text]:
         columns = ceil(len(self._spellings) / max(height - 1, 1))
@@ -197,14 +223,10 @@ class GlossaryScreen(PageScreen):
         await self.open_prompt("the first letters of a term", change=self.action_jump_to)
 
     def action_jump_to(self, letters: str) -> None:
-        """Scroll to the first term, which is bold, that begins with the letters."""
-        page = self.query_one("#page")
-        for part in page.query(DrawnLines) if letters else ():
-            for y, strip in enumerate(part.strips[1:], 1):
-                titles = (segment.text for segment in strip if segment.style and segment.style.bold)
-                if any(title.lower().startswith(letters.lower()) for title in titles):
-                    page.scroll_to(y=part.virtual_region.y + y, animate=False)
-                    return
+        """Scroll to the first term that begins with the letters."""
+        lines = (y for y, title in self._titles() if letters and title.lower().startswith(letters.lower()))
+        if (y := next(lines, None)) is not None:
+            self.query_one("#page").scroll_to(y=y, animate=False)
 
 
 def _terms_of(screen: BaseScreen) -> tuple[str, ...]:
