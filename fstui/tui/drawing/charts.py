@@ -38,6 +38,13 @@ def scale_around(values: Iterable[float]) -> LogScale:
     return LogScale(10.0 ** min(floor(log10(min(positive)) + 1e-9), high - 2), 10.0**high)
 
 
+def ends(scale: LogScale) -> str:
+    """Return both ends of a scale of whole decades: ``10…100k``."""
+    return "…".join(
+        f"{end / 1e6:g}M" if end >= 1e6 else f"{end / 1e3:g}k" if end >= 1e3 else f"{end:g}" for end in scale
+    )
+
+
 def bar(value: float, scale: LogScale, cells: int) -> str:
     """Return a horizontal bar in steps of half a cell. A positive value always shows at least half a cell."""
     halves = max(round(scale.position(value) * cells * 2), 1) if value > 0 else 0

@@ -74,7 +74,7 @@ def rows(runs: Sequence[Summary], marked: Collection[str], width: int) -> TableC
     scale = charts.scale_around(run.rate_per_s for run in runs)
     bar = next((column.width for column in columns if column.title == "BAR"), 0)
     rows = {run.path: partial(_row, run, columns, scale, bar, is_marked=run.id in marked) for run in runs}
-    return TableContent(columns, rows, {"BAR": f"{_power_of_ten(scale.low)}…{_power_of_ten(scale.high)}"})
+    return TableContent(columns, rows, {"BAR": charts.ends(scale)})
 
 
 def earlier_runs(runs: Sequence[Summary], width: int, height: int) -> list[Text]:
@@ -91,7 +91,7 @@ def earlier_runs(runs: Sequence[Summary], width: int, height: int) -> list[Text]
         columns.append(_REMARKS)
     fitting = fit_columns(columns, width - 4)
     scale = charts.scale_around(run.rate_per_s for run in shown)
-    titles = row_cells(fitting, {column.title: column.title for column in fitting if column.title != "BAR"}, {})
+    titles = row_cells(fitting, {column.title: column.title for column in fitting} | {"BAR": charts.ends(scale)}, {})
     drawn = [Text("").join(_row(run, fitting, scale, _BAR_WIDTH)) for run in shown]
     return [
         rule(width, "earlier runs", f"{len(runs)} on this filesystem"),
@@ -262,7 +262,3 @@ def _rate(per_s: float) -> str:
     """Return a rate, in thousands if it is too long for the column: memory reaches a million syncs per second."""
     text = rate(per_s)
     return text if len(text) <= _RATE_WIDTH else f"{per_s / 1e3:.0f}k"
-
-
-def _power_of_ten(per_s: float) -> str:
-    return f"{per_s / 1e6:g}M" if per_s >= 1e6 else f"{per_s / 1e3:g}k" if per_s >= 1e3 else f"{per_s:g}"

@@ -70,12 +70,15 @@ def heat_maps(
     axis = latency_map.axis([point for _, view in views if isinstance(view, LatencyView) for point in view.timeline])
     maps = []
     for index, (name, view) in enumerate(views):
-        map_width = width * (index + 1) // len(views) - width * index // len(views) - 2 * frame
+        full_width = width * (index + 1) // len(views) - width * index // len(views)
+        map_width = full_width - (2 if frame else 1)
         if isinstance(view, LatencyView):
             drawn = [rule(map_width, name), *heat_map(view, map_width, height - 1 - frame, axis)]
         else:
             drawn = [rule(map_width, name, "not run yet"), *view]
-        maps.append(draw_frame(drawn, map_width + 2, height) if frame else drawn)
+        for text in drawn:
+            text.truncate(map_width if frame else full_width, pad=True)
+        maps.append(draw_frame(drawn, full_width, height) if frame else drawn)
     return [line().join(parts) for parts in zip(*maps, strict=True)]
 
 

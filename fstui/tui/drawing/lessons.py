@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from math import ceil, log2
 
@@ -11,26 +11,29 @@ from msgspec.structs import replace
 from rich.cells import cell_len
 from rich.text import Text
 
-from fstui.model.quantities import count, duration_ns, rate, ratio, size
+from fstui.model.quantities import count, rate, ratio, size
 from fstui.model.steps import Snapshot, Step
 from fstui.report.comparison import bar
 from fstui.report.glossary import first_sentence, spelling, terms_in
 from fstui.report.teaching import speed
 from fstui.report.text import verdict_label
 from fstui.runs.lessons import CheckedClaim, Choice, Lesson, LessonRun, PlannedRun, TakenLesson
-from fstui.tui.drawing import io_path, latency
+from fstui.tui.drawing import charts, io_path, latency
 from fstui.tui.drawing.cells import Column, clickable, fit, fit_columns, fit_list, line, meter, paragraph, rule, spread
 from fstui.tui.drawing.report import term_lines
+from fstui.tui.drawing.run import percentile
 from fstui.tui.progress import Progress
 from fstui.tui.styles import AREA, BAD, BRAND, FAINT, GOOD, HEAD, KEY, SELECTED, WARNING, step_style, verdict_style
 from fstui.tui.widgets.table import TableContent, row_cells
 
 STAGES = ("predict", "run", "compare", "explain", "question")
 _STEP_WIDTH, _RATE_WIDTH, _MIN_BAR_WIDTH = 22, 32, 6
-_PROSE_WIDTH = 100
+_PROSE_WIDTH = 120
 _MIN_QUESTION_WIDTH = 90
 _MIN_MAP_WIDTH, _TWO_MAPS_FROM = 48, 80
 """Width of a map; two narrower ones are shown from the second width, because a lesson compares."""
+_MAX_LINEAR_RATIO = 50
+"""If the highest rate is more than this many times the lowest one, the scale of the bars is logarithmic."""
 _OMITTED_SETTINGS = ("max_bytes_per_s", "prefill", "seconds")
 """Settings that do not matter to the student. A step takes longer or shorter than its ``seconds``."""
 _RIGHT_STYLES = (WARNING, "", GOOD)
@@ -152,26 +155,25 @@ def _answer(answer: str, lead: str, width: int, number_style: str, style: str) -
 def runs(
     planned: Sequence[LessonRun], progress_by_label: Mapping[str, Progress], disks: Mapping[str, str], width: int
 ) -> list[Text]:
-    """Draw each run with its steps and their rates so far. All bars have the same linear scale."""
+    """Draw each run with its steps and their rates so far. All bars have the same scale."""
     lines: list[Text] = []
     name_width = max(min(_STEP_WIDTH, width - 35), 8)  # the numbers need the rest
-    bar_width = width - _STEP_WIDTH - 38
-    cells = bar_width if bar_width >= _MIN_BAR_WIDTH else 0
+    bar_width = width - _STEP_WIDTH - 47
+    cells = bar_width if bar_width >= _MIN_BAR_WIDTH else 0  # without the bars, there is no p99 either
     measured = (
         _measured_step(str(step["name"]), index, progress_by_label.get(run.label))[0]
         for run in planned
         for index, step in enumerate(run.steps)
     )
-    peak = max((step.rate_per_s for step in measured if step), default=0.0)
-    top = f"{rate(peak)}/s" if peak else ""
-    axis = f"0{top:>{cells - 1}}" if top and len(top) < cells else ""
+    draw_bar, axis = _rate_bars([step.rate_per_s for step in measured if step], cells)
     for run in planned:
         title = _run_title(run, disks.get(run.label, ""), width)
-        header = [] if lines else [line((f"     {'':{name_width}}   RATE/S      P50  FLUSH/SYNC  {axis}", FAINT))]
+        titles = f"{'P50':>9}{'P99':>9}  FLUSH/SYNC  {fit(axis, cells)}" if cells else f"{'P50':>9}  FLUSH/SYNC"
+        header = [] if lines else [line((f"     {'':{name_width}}   RATE/S{titles}", FAINT))]
         lines += [*title, *header]
         progress = progress_by_label.get(run.label)
         lines += [
-            _step(str(step["name"]), index, progress, peak, name_width=name_width, cells=cells)
+            _step(str(step["name"]), index, progress, draw_bar if cells else None, name_width)
             for index, step in enumerate(run.steps)
         ]
         lines += [*_verdict(progress, width), line()]
@@ -307,7 +309,11 @@ def heat_maps(
 
 
 def _view(step: Step | Snapshot) -> latency.LatencyView:
-    length_s = (step.length_s or _window_s(step.elapsed_s)) if isinstance(step, Snapshot) else step.elapsed_s
+    length_s = (
+        (step.length_s or _window_s(step.elapsed_s))
+        if isinstance(step, Snapshot)
+        else charts.round_up(max(0.99 * step.elapsed_s, 1e-3))
+    )
     return latency.LatencyView(step.timeline, step.elapsed_s, length_s or None, (), step.latency_ns)
 
 
@@ -336,16 +342,16 @@ def prose(text: str, width: int, style: str = "") -> list[Text]:
 
 
 def _measured_rates(lesson: Lesson, result: TakenLesson, width: int) -> list[Text]:
-    highest = max(result.rates_per_s.values(), default=0.0)
     cells = max(width - _RATE_WIDTH - 23, 8)
-    lines = [line(), rule(width, "what was measured", result.day)]
+    draw_bar, axis = _rate_bars(list(result.rates_per_s.values()), cells)
+    lines = [line(), rule(width, "what was measured", f"bars: {axis} · {result.day}")]
     for run in lesson.runs:
         for step in run.steps:
             name = str(step["name"])
             if rate_per_s := result.rates_per_s.get(f"{run.label}/{name}"):
                 label = name if len(lesson.runs) == 1 else f"{run.label}: {name}"
                 label_and_rate = f"   {fit(label, _RATE_WIDTH)}{rate(rate_per_s):>10}/s  "
-                lines.append(line(label_and_rate, (bar(rate_per_s / highest, cells), AREA)))
+                lines.append(line(label_and_rate, (draw_bar(rate_per_s), AREA)))
     return lines
 
 
@@ -359,15 +365,27 @@ def _measured_step(name: str, index: int, progress: Progress | None) -> tuple[St
     return None, ("·", "")
 
 
-def _step(name: str, index: int, progress: Progress | None, highest: float, *, name_width: int, cells: int) -> Text:
+def _rate_bars(rates: Sequence[float], cells: int) -> tuple[Callable[[float], str], str]:
+    """Return a function that draws a rate as a bar, and the ends of the scale of all rates."""
+    highest = max(rates, default=0.0)
+    if highest > _MAX_LINEAR_RATIO * min(filter(None, rates), default=highest):
+        scale = charts.scale_around(rates)
+        return lambda rate_per_s: charts.bar(rate_per_s, scale, cells), f"{charts.ends(scale)}/s log"
+    return lambda rate_per_s: bar(rate_per_s / highest, cells), f"0…{rate(highest)}/s" if highest else ""
+
+
+def _step(
+    name: str, index: int, progress: Progress | None, draw_bar: Callable[[float], str] | None, name_width: int
+) -> Text:
+    """Draw a step. Without ``draw_bar``, the screen is too narrow for bars and p99."""
     step, glyph = _measured_step(name, index, progress)
     if step is None:
         return line("   ", glyph, f" {fit(name, name_width)}")
-    p50 = duration_ns(step.latency_ns.p50) if step.latency_ns else "–"
+    p50, p99 = (percentile(step.latency_ns, field) for field in ("p50", "p99"))
     flushes = sum(device.flushes or 0 for device in step.counters)
     per_sync = ratio(flushes / step.syncs) if step.syncs else "–"
-    numbers = f"{rate(step.rate_per_s):>9}{p50:>9}{per_sync:>12}"
-    drawn = bar(step.rate_per_s / highest, cells) if cells and step.rate_per_s else ""
+    numbers = f"{rate(step.rate_per_s):>9}{p50:>9}{f'{p99:>9}' if draw_bar else ''}{per_sync:>12}"
+    drawn = draw_bar(step.rate_per_s) if draw_bar and step.rate_per_s else ""
     return line("   ", glyph, f" {fit(name, name_width)}{numbers}  ", (drawn, _style(progress) if step.syncs else AREA))
 
 

@@ -180,6 +180,7 @@ class LessonScreen(BaseScreen):
         self._saver: Worker[None] | None = None
         self._pace = pace
         self._planned_runs: list[PlannedRun] = []
+        self.add_class("-reading")
         self._disks = {run.label: run.title or simulation.find(run.disk).title for run in lesson.runs}
 
     def compose(self) -> ComposeResult:
@@ -243,7 +244,7 @@ class LessonScreen(BaseScreen):
     def _show_stage(self, stage: str) -> None:
         self.stage = stage
         self.set_class(stage == "run", "-running")
-        self.set_class(stage == "explain", "-explain")
+        self.set_class(stage == "explain", "-reading")
         self.query_one("#pages").scroll_home(animate=False)
         if stage == "run":
             self.run_all()
@@ -347,7 +348,7 @@ class LessonScreen(BaseScreen):
         disks = drawing.disks(self.lesson, self._planned_runs, width)
         match self.stage:
             case "predict":
-                return [disks, drawing.question_terms(self.lesson, width), drawing.about(self.HELP_TEXT, width)]
+                return [disks, steps, drawing.question_terms(self.lesson, width), drawing.about(self.HELP_TEXT, width)]
             case "run" | "compare":
                 return [disks, steps]
             case "question":
@@ -385,7 +386,7 @@ class LessonScreen(BaseScreen):
     def _draw_map(self, width: int, height: int) -> list[Text]:
         if height < MIN_MAP_LINES:
             return []
-        frame, planned = self.part("text").has_frame, self._planned_runs if self.stage in ("predict", "run") else []
+        frame, planned = self.part("text").has_frame, self._planned_runs if self.stage == "run" else []
         return drawing.heat_maps(self.lesson, planned, self._progress, width, height, frame=frame)
 
     def _prompts(self) -> Iterator[str]:
