@@ -167,15 +167,10 @@ def _latencies(comparison: Comparison, name: str) -> Iterator[tuple[str, str]]:
             yield f"{side.letter}: {name}", drawn
 
 
-_OTHER_WRITERS = ("by others: ", "others write: ", "other processes write: ")
-"""Beginnings of the title of the note other-writers, in this version and in earlier versions."""
-
-
 def _other_writers(run: Run) -> str:
     """Return the flushes per second that other processes caused on each device. Their writes are left out."""
     title = next((finding.title for finding in run.findings if finding.rule == "other-writers"), "")
-    beginning = next((text for text in _OTHER_WRITERS if title.startswith(text)), "")
-    rates = re.sub("(flushes/s), [^;]*", r"\1", title.removeprefix(beginning).removesuffix(" while fstui was idle"))
+    rates = re.sub("(flushes/s), [^;]*", r"\1", title.partition(": ")[2].removesuffix(" while fstui was idle"))
     return rates and f"{rates} by other processes"  # a narrow table shows it without the title of its column
 
 
