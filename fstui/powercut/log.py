@@ -13,7 +13,6 @@ untrusted input: for any content, only BadLog is raised.
 
 import json
 from array import array
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 FORMAT = "powercut/1"
@@ -90,7 +89,7 @@ class Log:
                 case _:
                     raise ValueError
         except ValueError:
-            raise BadLog(f"{_beginning(line)} is not a line of a power-cut test") from None
+            raise BadLog(f"{beginning(line)} is not a line of a power-cut test") from None
 
     def _acknowledge(self, ack: Ack) -> None:
         acks = self.writers.setdefault(ack.writer, AckSeries(ack.sequence))
@@ -116,13 +115,14 @@ def parse_header(line: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError):
         header = None
     if not isinstance(header, dict) or not str(header.get("fstui", "")).startswith("powercut/"):
-        raise BadLog(f"it begins with {_beginning(line)}, not with the header of a power-cut test")
+        raise BadLog(f"it begins with {beginning(line)}, not with the header of a power-cut test")
     if header["fstui"] != FORMAT:
         raise BadLog(f"its format is {str(header['fstui'])[:20]!r}; this version of fstui reads {FORMAT!r}")
     return header
 
 
-def _beginning(line: bytes) -> str:
+def beginning(line: bytes) -> str:
+    """Return the beginning of a line for a message."""
     return repr(line[:60].decode(errors="backslashreplace"))
 
 
@@ -140,18 +140,3 @@ def parse(data: bytes) -> Log:
         except BadLog as bad:
             raise BadLog(f"line {number}: {bad}") from None
     return log
-
-
-class LineBuffer:
-    """Splits data that arrives in pieces into complete lines."""
-
-    def __init__(self) -> None:
-        self.rest = b""
-        """The data after the last newline."""
-
-    def feed(self, data: bytes, max_bytes: int) -> Iterator[bytes]:
-        """Yield the complete lines. Raises BadLog if the incomplete line has more than ``max_bytes`` bytes."""
-        *lines, self.rest = (self.rest + data).split(b"\n")
-        yield from lines
-        if len(self.rest) > max_bytes:
-            raise BadLog(f"{_beginning(self.rest)} continues for more than {max_bytes} bytes without a newline")

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from fstui import proc
 from fstui.model.errors import Refused
 from fstui.powercut.header import PowerCutHeader, decode_header
-from fstui.powercut.log import MAX_HEADER, MAX_LINE, Ack, BadLog, LineBuffer, Log, parse_header
+from fstui.powercut.log import MAX_HEADER, MAX_LINE, Ack, BadLog, Log, beginning, parse_header
 from fstui.state.files import open_user_file, sync_directory
 
 SYNC_INTERVAL_S = 0.2
@@ -50,7 +50,7 @@ class Witness:
         self.log: Log | None = None
         self.header: PowerCutHeader | None = None
         self.durable_count = 0
-        self._lines = LineBuffer()
+        self._incomplete_line = b""
         self._has_unsynced_data = False
         """Whether data was written since the last sync."""
         now = time.monotonic()
@@ -115,14 +115,19 @@ class Witness:
 
     def _receive(self, data: bytes) -> None:
         self._line_at = time.monotonic()
+        *lines, self._incomplete_line = (self._incomplete_line + data).split(b"\n")
         valid = []
         try:
-            for line in self._lines.feed(data, MAX_HEADER if self.log is None else MAX_LINE):
+            for line in lines:
                 self._add_line(line)
                 if self.log is not None:
                     valid.append(line + b"\n")
         finally:  # valid lines are written even if a later line is damaged
             self._write(b"".join(valid))
+        max_bytes = MAX_HEADER if self.log is None else MAX_LINE
+        if len(self._incomplete_line) > max_bytes:
+            begin = beginning(self._incomplete_line)
+            raise BadLog(f"{begin} continues for more than {max_bytes} bytes without a newline")
 
     def _add_line(self, line: bytes) -> None:
         if self.log is None:

@@ -1,8 +1,6 @@
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from fstui.powercut.log import MAX_HEADER, MAX_LINE, BadLog, LineBuffer, parse
+from fstui.powercut.log import MAX_HEADER, MAX_LINE, BadLog, parse
 
 HEADER = b'{"fstui":"powercut/1","run":"00112233445566ff"}\n'
 
@@ -62,19 +60,3 @@ def test_last_incomplete_line_is_not_parsed() -> None:
 def test_invalid_log_has_a_reason(data: bytes, why: str) -> None:
     with pytest.raises(BadLog, match=why):
         parse(data)
-
-
-@given(st.binary(max_size=300), st.integers(1, 50))
-def test_lines_are_complete_for_any_pieces(data: bytes, size: int) -> None:
-    lines = LineBuffer()
-    heard = [line for at in range(0, len(data), size) for line in lines.feed(data[at : at + size], 1000)]
-    assert heard == data.split(b"\n")[:-1]
-    assert lines.rest == data.split(b"\n")[-1]
-
-
-def test_endless_line_is_refused_after_complete_ones() -> None:
-    lines, heard = LineBuffer(), []
-    with pytest.raises(BadLog, match="without a newline"):
-        for line in lines.feed(b"alive 1\nalive 2\n" + b"x" * 101, 100):
-            heard.append(line)
-    assert heard == [b"alive 1", b"alive 2"]
