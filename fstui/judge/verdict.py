@@ -24,6 +24,7 @@ from fstui.storage.layers.devices.links import link
 
 UNDECIDED = "undecided"
 _COUNT_FLUSHES = "Run fsync-rate there: it counts the flushes of each sync."
+_MORE_SECONDS = "Run fsync-rate there with longer steps, for example with '--set seconds=30'."
 _AS_ROOT = "Run it again as root: the kernel's trace shows flushes that no device counts."
 _OTHER_REMEDY = "Fix the cause of the error, then run again."
 _REMEDIES: dict[int | None, str] = {
@@ -143,9 +144,9 @@ def _reason(case: Case) -> _Reason:
         max_syncs = max((write_step.syncs for write_step in case.steps.measured if write_step.sync_method), default=0)
         sentence = (
             f"To judge the flushes, one writer must sync at least {MIN_SYNCS} times in one step. The maximum here "
-            f"was {max_syncs}: run fsync-rate, or allow more seconds."
+            f"was {max_syncs}: run fsync-rate{' with more seconds per step' if max_syncs else ''}."
         )
-        return "too few syncs", sentence, (_COUNT_FLUSHES,)
+        return "too few syncs", sentence, (_MORE_SECONDS if max_syncs else _COUNT_FLUSHES,)
     syncs = sum(write_step.syncs for write_step in case.steps.synced)
     measured_time = words.time_measured(write_step.step for write_step in case.steps.synced)
     established = f"{count(syncs)} syncs returned in {measured_time}, and nothing contradicts durability."

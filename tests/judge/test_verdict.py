@@ -179,6 +179,12 @@ def test_undecided_run_says_why(where: Target, done: Step, words_: str) -> None:
     assert judgement.findings[-1].next[-1].startswith("Until then")
 
 
+def test_slow_run_with_few_syncs_advises_longer_steps() -> None:
+    found = verdict(on_disk(filesystem()), step(ops=15, rate=3.0)).findings[-1]
+    assert "The maximum here was 15: run fsync-rate with more seconds per step." in found.sentence
+    assert "--set seconds=30" in found.next[0]
+
+
 @pytest.mark.parametrize(
     ("located", "where"),
     [(True, "on another filesystem"), (False, "in a place that is not known")],
