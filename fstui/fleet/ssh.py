@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import resource
 import subprocess
 from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
@@ -80,6 +81,8 @@ class Fanout:
         self._slots = asyncio.Semaphore(request.fanout)
         self._running: set[ShellCommand] = set()
         self._is_stopped = False
+        _, hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard_limit, hard_limit))  # ssh to one host takes three files
 
     def stop(self) -> None:
         """Let the running commands clean up and end, and start no others."""

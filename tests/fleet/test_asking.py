@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import resource
 import shlex
 import signal
 import subprocess
@@ -14,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from fstui.fleet.remote import Request, fold, nodes_of
+from fstui.fleet.remote import Request, fold, nodes_of, run_script
 from fstui.fleet.ssh import Fanout, HostTrouble
 from fstui.model.errors import Refused
 from fstui.ssh import command_line
@@ -323,6 +324,21 @@ async def test_a_host_that_ignores_a_stop_is_left(ssh: str, tmp_path: Path, monk
     with pytest.raises(HostTrouble, match="no answer within"):
         await running
     assert await reading == ""
+
+
+async def test_many_connections_open_many_files(ssh: str) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) + 40, hard))
+    try:
+        request = Request(command="list", ssh=ssh, fanout=30, installed="sleep 0.5; true")
+        fanout = Fanout(request)
+
+        async def connect(node: str) -> str:
+            return (await fanout.run(node, run_script(request, ""))).values["end"]
+
+        assert await fanout.visit(map(str, range(30)), connect, lambda *_: None) == {}
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def test_fleet_fail_on_exits_3(fleet: Fleet, installed: str) -> None:
