@@ -200,7 +200,7 @@ def selected_run(summary: Summary, run: Run | None, width: int, height: int, *, 
 def marked_line(run: Summary, width: int) -> Text:
     """Draw a run that is marked for a comparison: its row may not be visible."""
     measured = f"{run.rate_of} {rate(run.rate_per_s)}/s" if run.rate_per_s else ""
-    text = " · ".join(filter(None, (moment(run.started_at, "%d %b %H:%M"), run.scenario, measured, "")))
+    text = "  ".join((moment(run.started_at, "%d %b %H:%M"), run.scenario, measured, ""))
     return line((f" {_MARK} {run.id}  ", KEY), text, cut_left(_target(run), width - drawn_width(text) - 12))
 
 
