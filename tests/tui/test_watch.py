@@ -73,6 +73,17 @@ async def watching(*events: WatchEvent, size: tuple[int, int] = (80, 24)) -> Asy
         yield pilot
 
 
+async def test_a_watch_that_ended_below_another_screen_is_left() -> None:
+    async with watching(WatchStarted(host=Host()), WatchedSecond(second=SECOND, sentence=SENTENCE)) as pilot:
+        watch = pilot.app.screen
+        await pilot.press("question_mark")
+        assert isinstance(watch, WatchScreen) and watch._watching
+        watch._watching.stop()
+        await pilot.pause()
+        await press(pilot, "escape")
+        assert isinstance(pilot.app.screen, StorageScreen)
+
+
 async def test_t_opens_the_watch_and_escape_shows_the_conclusion() -> None:
     seen = WatchedSecond(second=SECOND, sentence=SENTENCE)
     async with watching(WatchStarted(host=Host()), seen, seen) as pilot:

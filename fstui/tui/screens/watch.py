@@ -68,7 +68,7 @@ class LiveWatchScreen(BaseScreen):
     def __init__(self) -> None:
         super().__init__()
         self._watching: WatchInProgress | None = None
-        self._is_over = False
+        self._is_over = self._has_ended = False
         self._max_heights: dict[str, int] = {}
 
     async def start(self) -> WatchInProgress:
@@ -104,7 +104,13 @@ class LiveWatchScreen(BaseScreen):
             self._is_over = True
             self.say(str(trouble) or "The watch has ended.")
         else:
+            self._has_ended = True
             self.call_later(self._leave)  # the last event has arrived, so the child process has ended
+
+    def on_screen_resume(self) -> None:
+        super().on_screen_resume()
+        if self._has_ended:  # while another screen was in front
+            self.call_later(self._leave)
 
     async def go_back(self) -> None:
         """Stop the child and wait for its last report. A second key press leaves at once."""
