@@ -150,3 +150,14 @@ async def test_a_simulated_disk_has_no_programs_to_examine() -> None:
         assert any("No program runs on a simulated disk" in line for line in screen_lines(app))
         await pilot.press("escape")
         assert isinstance(app.screen, WatchScreen)
+
+
+async def test_a_key_before_the_screen_is_ready_is_ignored() -> None:
+    app = PreparedApp()
+    watch_risk(app)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        app.push_screen(AtRiskScreen(screens.DATA))
+        await app.run_action("scroll(5)", app.screen)
+        await pilot.pause()
+        assert "Esc back" in screen_lines(app)[-1]

@@ -172,6 +172,10 @@ class BaseScreen(Screen[None]):
         if self._submit_callback:
             self._submit_callback(message.value.strip())
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool:
+        """Ignore a key that arrives before the parts of the screen exist: the action would end the app."""
+        return self.is_mounted
+
     async def action_back(self) -> None:
         if prompt := self.query("Input"):
             await prompt.remove()
