@@ -89,7 +89,7 @@ def _report_error(error: BaseException) -> int:
             return BROKEN_PIPE
         case BlockingIOError() | RuntimeError() if _is_limit_reached(error):
             return _print_fault(_LIMIT_REACHED)
-        case OSError():
+        case OSError() | MemoryError():
             return _print_fault(sentence_of(error))
         case Exception():
             return _report_click_error(error)

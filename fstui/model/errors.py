@@ -11,6 +11,8 @@ class Refused(Exception):  # noqa: N818  printed as it is; nothing was written, 
 
 def sentence_of(error: Exception) -> str:
     """Return the message for the user: of an OSError, the file and the reason without the error number."""
+    if isinstance(error, MemoryError):
+        return "there is not enough memory. See 'ulimit -v', and memory.max of the cgroup"
     if not isinstance(error, OSError):
         return str(error)
     name = f"{os.fsdecode(error.filename)}: " if isinstance(error.filename, str | bytes) else ""

@@ -10,7 +10,7 @@ import msgspec
 
 from fstui.measure.children import Child
 from fstui.model.at_risk import AtRisk, ProgramAtRisk, UnsafeMount
-from fstui.model.errors import Refused
+from fstui.model.errors import Refused, sentence_of
 from fstui.model.quantities import count, counted, rate, seconds, size
 from fstui.model.storage import Target
 from fstui.state import ledger
@@ -35,7 +35,7 @@ class AtRiskChild(WatchingChild):
                 entry = await write_entry_in_child(name, "trace", instance_path(name))
             except (OSError, Refused) as problem:
                 # without an entry, nothing would remove the trace instance after kill -9
-                untraced = f"the trace cannot be recorded in the state directory: {problem}"
+                untraced = f"the trace cannot be recorded in the state directory: {sentence_of(problem)}"
         program = cls(child, entry)
         device = device_number(target.path) if target else None
         entry_path = str(ledger.path_of(entry)) if entry else None

@@ -331,6 +331,14 @@ def test_a_document_that_was_cut_short_is_no_success(unbuffered: str) -> None:
     assert process.returncode == 141
 
 
+def test_too_little_memory_is_a_sentence() -> None:
+    surprise = (
+        "import fstui.report.documents as d; d.schema = lambda *_: 'x' * 2**62; from fstui.cli import main; main()"
+    )
+    done = subprocess.run([command()[0], "-c", surprise, "schema"], capture_output=True, check=False)
+    assert (done.returncode, done.stderr[:37]) == (1, b"fstui: there is not enough memory. Se")
+
+
 def test_an_unexpected_error_is_a_sentence(fstui: Fstui, own_home: Path) -> None:
     surprise = "import fstui.report.documents as d; d.schema = None; from fstui.cli import main; main()"
     call = [command()[0], "-c", surprise, "schema"]

@@ -166,8 +166,9 @@ class LocalMachine(Machine):
         return read_activity() if self._root == Path("/") else super().activity()
 
     async def inspect(self, directory: str) -> TargetDirectory:
+        inventory = self.survey()  # first, because an error here would leave a coroutine that is never awaited
         inspection = inspect(directory, trust_directory=self._trust_directory)
-        target_directory, _ = await asyncio.gather(inspection, self._run_tools(self.survey(), RUN_MAX_AGE_S))
+        target_directory, _ = await asyncio.gather(inspection, self._run_tools(inventory, RUN_MAX_AGE_S))
         return target_directory
 
     async def find_programs(self) -> Programs:
