@@ -53,10 +53,11 @@ class AtRiskScreen(LiveWatchScreen):
     def compose(self) -> ComposeResult:
         yield self.lines("title", lambda width, _: [drawing.title(self.view, width)], classes="line")
         yield self.lines("total", self._draw_total, full_height=lambda: self.max_height("total", self._draw_total))
-        yield self.lines("files", self._draw_files, classes="rest", frame=True)
-        with Container(id="notes"):
-            yield self.lines("about", self._draw_about, classes="wide", frame=True)
-            yield self.lines("path", self._draw_path, classes="huge", frame=True)
+        with Container(id="both"):
+            yield self.lines("files", self._draw_files, classes="rest", frame=True)
+            with Container(id="notes"):
+                yield self.lines("about", self._draw_about, classes="wide", frame=True)
+                yield self.lines("path", self._draw_path, classes="huge", frame=True)
         yield self.lines("minutes", self._draw_minutes, full_height=lambda: _CHART_LINES, frame=True)
         yield self.footer_lines()
 
