@@ -142,6 +142,9 @@ async def test_the_glossary_says_which_terms_are_visible() -> None:
         first, last, count = map(int, re.findall(r"\d+", screen_lines(pilot.app)[0])[-3:])
         assert first == 1 < last < count
         assert " terms of this screen, then " in screen_lines(pilot.app)[0]
+        await pilot.resize_terminal(80, 60)
+        await pilot.pause()
+        assert int(re.findall(r"\d+", screen_lines(pilot.app)[0])[-2]) > last
         await pilot.press("end", *["pagedown"] * 3)
         await pilot.pause()
         assert screen_lines(pilot.app)[0].endswith(f"–{count} of {count}")

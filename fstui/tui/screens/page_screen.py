@@ -194,6 +194,8 @@ class GlossaryScreen(PageScreen):
 
     def on_mount(self) -> None:
         self.watch(self.query_one("#page"), "scroll_y", self.part("title").redraw)
+
+    def on_resize(self) -> None:
         self.call_after_refresh(self.part("title").redraw)
 
     def _position(self) -> str:
