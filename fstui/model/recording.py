@@ -221,6 +221,8 @@ class Bucket(Base, frozen=True, kw_only=True):
     """The longest wait for a sync; None if that was not traced, or only known to be short."""
     program: str = ""
     file: str = ""
+    recorded_s: float = 0.0
+    """From the first to the last record in the row."""
 
 
 class WhatHappened(Base, frozen=True, kw_only=True):

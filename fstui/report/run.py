@@ -15,7 +15,7 @@ from fstui.report.database_details import notes
 from fstui.report.findings import judged_steps, judges_one_step, leading_finding, ordered, title
 from fstui.report.sections import Cell, Report, Section, Value, glyph_cell, records, right_cell, verdict_cell
 from fstui.report.stack import medium, stack_line
-from fstui.report.text import NONE, moment, simulation_warning, speed_line, verdict_line
+from fstui.report.text import NONE, moment, simulation_warning, speed_line, unsaved_reason, verdict_line
 
 _FINDINGS = ("", "FINDING", "VERDICT", "CONFIDENCE", "WHAT")
 FILESYSTEM_PREFIX = "The filesystem below: "
@@ -146,7 +146,7 @@ def _saved(run: Run, saved_to: str | None) -> Iterator[str]:
     if saved_to:
         yield f"saved {saved_to}"
     elif run.simulated:
-        yield "not saved: simulated disk"
+        yield f"not saved: {unsaved_reason(run.simulated)}"
 
 
 def _device(node: Node) -> str:

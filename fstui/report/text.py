@@ -51,6 +51,15 @@ def origin(simulated: str | None) -> str:
     return simulated.replace("replay", "REPLAY", 1) if simulated.startswith("replay of ") else f"SIMULATED {simulated}"
 
 
+def unsaved_reason(simulated: str | None) -> str:
+    """Return why a run on a simulated disk, or the replay of a run, was not saved."""
+    return (
+        "simulated disk"
+        if simulated and not simulated.startswith("replay of ")
+        else "this is the replay of a saved run"
+    )
+
+
 def simulation_warning(simulated: str) -> str:
     """Return the warning about the figures of a simulated disk or of a replay."""
     if simulated.startswith("replay of "):

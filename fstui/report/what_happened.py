@@ -57,7 +57,7 @@ def _format_bytes_per_s(value: float) -> str:
 
 
 def _written_per_s(bucket: Bucket) -> float:
-    return bucket.written_bytes / max(bucket.end - bucket.start, 1e-9)
+    return bucket.written_bytes / (bucket.recorded_s or 1.0)
 
 
 CHARTS = (

@@ -353,8 +353,10 @@ async def test_a_wide_terminal_shows_full_rule_names() -> None:
         assert any(line.startswith("│▌  odirect-before-platter  note") for line in screen_lines(app))
 
 
-@pytest.mark.parametrize(("simulated", "why"), [("hdd-7200", "simulated disk"), (None, "the replay of a saved run")])
-def test_the_reason_for_an_unsaved_run_is_named(simulated: str | None, why: str) -> None:
+@pytest.mark.parametrize(
+    ("simulated", "why"), [("hdd-7200", "simulated disk"), ("replay of k3f9a1", "the replay of a saved run")]
+)
+def test_the_reason_for_an_unsaved_run_is_named(simulated: str, why: str) -> None:
     run = msgspec.structs.replace(screens.RUN, simulated=simulated)
     assert drawing.saved(run, None, None, 80).plain.rstrip().endswith(why)
 

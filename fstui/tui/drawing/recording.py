@@ -22,7 +22,6 @@ from fstui.tui.drawing.cells import (
     fit_right,
     headline,
     line,
-    paragraph,
     rule,
     table,
     title_line,
@@ -103,7 +102,7 @@ def title(view: RecordingView, width: int) -> Text:
 
 
 def timeline(view: RecordingView, width: int, height: int, figures: Sequence[Chart] = CHARTS) -> list[Text]:
-    """Draw the charts. Below them are the times, the chosen moment and, if they fit, the figures that do not change.
+    """Draw the charts of the figures that are not always 0. Below them are the times and the chosen moment.
 
     The columns of the incident at the chosen moment have the warning colour.
     """
@@ -112,17 +111,8 @@ def timeline(view: RecordingView, width: int, height: int, figures: Sequence[Cha
     cursor = min(max(view.cell, 0), number - 1)
     buckets = [view.buckets.get(cell) for cell in range(number)]
     series = [(chart, [None if each is None else chart.value(each) for each in buckets]) for chart in figures]
-    value_sets = [(chart, values, {value for value in values if value is not None}) for chart, values in series]
-    changing = [(chart, values) for chart, values, distinct in value_sets if len(distinct) > 1]
-    constant = [
-        f"{chart.name} {chart.format_value(*distinct)}" for chart, _, distinct in value_sets if len(distinct) == 1
-    ]
-    unchanged = paragraph(f"unchanged: {', '.join(constant)}", width, style=FAINT) if constant else []
-    chart_lines = max(height - 2, 1)
-    if changing and chart_lines < len(changing) + len(CHARTS):
-        unchanged = []
-    shown = changing[: max(chart_lines // _MIN_CHART_ROWS, 1)]
-    rows, extra = divmod(max(chart_lines - len(unchanged), 0), max(len(shown), 1))
+    shown = [(chart, values) for chart, values in series if any(values)][: max((height - 2) // _MIN_CHART_ROWS, 1)]
+    rows, extra = divmod(max(height - 2, 1), max(len(shown), 1))
     device = bucket.device if (bucket := buckets[cursor]) else ""
     lines = [rule(width, f"one column is {_duration(view.cell_s)}", f"▲ {device}".rstrip())]
     incident = next(iter(_incidents_at(view)), None)
@@ -144,7 +134,7 @@ def timeline(view: RecordingView, width: int, height: int, figures: Sequence[Cha
     left, right = f"{start if len(start) < place else '':<{place}}", max(axis_width - place - len(label), 0)
     end = end if len(end) < right else ""
     lines.append(line(" " * _LABEL_WIDTH, (left, FAINT), (label, HEAD), (f"{end:>{right}}", FAINT)))
-    return [*lines, *unchanged]
+    return lines
 
 
 def seconds(view: RecordingView, width: int, height: int) -> list[Text]:

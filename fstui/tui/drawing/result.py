@@ -18,7 +18,7 @@ from fstui.report.figures import Counts
 from fstui.report.findings import judged_steps, leading_finding
 from fstui.report.findings import title as finding_title
 from fstui.report.run import FILESYSTEM_PREFIX
-from fstui.report.text import NONE, cut_left, origin, speed_label, verdict_label, verdict_line
+from fstui.report.text import NONE, cut_left, origin, speed_label, unsaved_reason, verdict_label, verdict_line
 from fstui.tui.drawing import io_path, latency, report
 from fstui.tui.drawing.cells import (
     MIN_FRAME_WIDTH,
@@ -230,8 +230,7 @@ def saved(run: Run, saved_to: str | None, save_error: str | None, width: int) ->
     if run.left_behind:
         return line((fit(f" ! could not be removed: {run.left_behind[0]}", width), BAD))
     if saved_to is None:
-        reason = "simulated disk" if run.simulated else "this is the replay of a saved run"
-        notice = f" ! not saved: {save_error}" if save_error else f" not saved: {reason}"
+        notice = f" ! not saved: {save_error}" if save_error else f" not saved: {unsaved_reason(run.simulated)}"
         return line((fit(notice, width), WARNING if save_error else FAINT))
     return line((" saved ", FAINT), cut_left(saved_to, width - 8))
 

@@ -133,8 +133,10 @@ class RecordingScreen(BaseScreen):
     @work(exclusive=True, group="read")
     async def action_zoom(self, offset: int) -> None:
         if self.view is not None:
+            recorded_s = self.view.what_happened.end - self.view.what_happened.start
+            zooms = [zoom for zoom in ZOOMS if zoom < recorded_s] or ZOOMS[:1]  # two columns or more
             index = ZOOMS.index(self.view.cell_s) + offset
-            self.view = replace(self.view, cell_s=ZOOMS[min(max(index, 0), len(ZOOMS) - 1)], start=0.0, buckets={})
+            self.view = replace(self.view, cell_s=zooms[min(max(index, 0), len(zooms) - 1)], start=0.0, buckets={})
             await self._show(self.view.time)
 
     @work(exclusive=True, group="read")
