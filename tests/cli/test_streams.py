@@ -18,7 +18,7 @@ from fstui.cli.output import colour_verdicts, uses_colours
 from fstui.model.events import RunFinished, StepProgressed
 from fstui.model.steps import Snapshot
 from fstui.runs.files import write_output_file
-from fstui.state import runs
+from fstui.state import recording, runs
 from tests import prefork
 from tests.cli.conftest import command
 from tests.factories.samples import RUN
@@ -209,6 +209,12 @@ def test_an_output_file_is_replaced_atomically(tmp_path: Path) -> None:
 def test_an_output_path_that_is_too_long_is_refused(tmp_path: Path) -> None:
     done = prefork.run("history", "--output", tmp_path / ("x" * 300))
     assert done.returncode == 2 and b"File name too long" in done.stderr
+
+
+def test_a_recording_without_stderr_is_complete() -> None:
+    words = ["sh", "-c", 'exec "$@" 2>&-', "sh", *command("record", "--seconds", "0.1")]
+    assert subprocess.run(words, check=False).returncode == 0
+    assert recording.read().records
 
 
 def test_output_into_a_pipe_is_written_to_it(tmp_path: Path) -> None:

@@ -605,7 +605,15 @@ def run(settings: JsonObject) -> int:
         writer.close(entry)
 
 
+def open_standard_streams() -> None:
+    """Open /dev/null for each standard stream that is closed. Otherwise the messages go to the next opened file."""
+    while (fd := os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)) <= 2:
+        pass
+    os.close(fd)
+
+
 def main() -> None:
+    open_standard_streams()
     gc.disable()  # this program makes no reference cycles, and the garbage collector would scan many tuples
     sys.exit(run(json.loads(sys.argv[1])))
 
