@@ -39,6 +39,11 @@ class Chart(NamedTuple):
     full_scale: float | None = None
     """None: the highest value."""
 
+    def peak(self, values: Iterable[float | None]) -> str:
+        """Return the highest value; empty if it rounds to 0."""
+        peak = self.format_value(max((value for value in values if value), default=0.0))
+        return "" if peak.startswith("0") else peak
+
     def heights(self, values: Iterable[float | None]) -> list[float | None]:
         """Return each value as a share of the height of the chart."""
         values = list(values)
@@ -115,8 +120,7 @@ def timeline(buckets: Sequence[Bucket]) -> Iterator[str]:
         return
     for chart in CHARTS:
         values = [chart.value(bucket) for bucket in buckets]
-        peak = chart.format_value(max((value for value in values if value is not None), default=0.0))
-        if not peak.startswith("0"):  # also a share that rounds to 0 %
+        if peak := chart.peak(values):
             yield f"{chart.name:>15} {sparkline(values, chart.full_scale)} peak {peak}"
     first, last = (f"{datetime.fromtimestamp(time):%H:%M:%S}" for time in (buckets[0].start, buckets[-1].end))
     width = max(len(buckets) - len(first), len(last) + 1)  # the last time ends below the last column

@@ -111,7 +111,9 @@ def timeline(view: RecordingView, width: int, height: int, figures: Sequence[Cha
     cursor = min(max(view.cell, 0), number - 1)
     buckets = [view.buckets.get(cell) for cell in range(number)]
     series = [(chart, [None if each is None else chart.value(each) for each in buckets]) for chart in figures]
-    shown = [(chart, values) for chart, values in series if any(values)][: max((height - 2) // _MIN_CHART_ROWS, 1)]
+    shown = [(chart, values) for chart, values in series if chart.peak(values)][
+        : max((height - 2) // _MIN_CHART_ROWS, 1)
+    ]
     rows, extra = divmod(max(height - 2, 1), max(len(shown), 1))
     device = bucket.device if (bucket := buckets[cursor]) else ""
     lines = [rule(width, f"one column is {_duration(view.cell_s)}", f"▲ {device}".rstrip())]
@@ -152,7 +154,7 @@ def _chart(
     edges: Sequence[int],
 ) -> list[Text]:
     """Draw a chart. Its name is on the left, its value at the chosen moment and its highest value on the right."""
-    highest = chart.format_value(max(value for value in values if value is not None))
+    highest = chart.peak(values)
     figure = NONE if (value := values[cursor]) is None else chart.format_value(value)
     shades_of_rows = shades(TIME if chart.logarithmic else AREA)
     # the uppermost dot stays blank, so that full charts do not touch
