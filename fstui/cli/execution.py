@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import gc
 import os
+import signal
 import sys
 import threading
 from collections.abc import Sequence
@@ -35,6 +36,8 @@ def execute(arguments: Sequence[str]) -> int:
     """Run the command and return its exit status. Never raises an error that a user can cause."""
     # with relative paths in PATH, fstui could run a program of another user as root
     os.environ["PATH"] = os.pathsep.join(filter(os.path.isabs, os.get_exec_path()))
+    # a parent may have ignored SIGCHLD; then the exit status of each child would be lost (wait(2))
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     try:
         if COMPLETION_VARIABLE not in os.environ and (not arguments or _is_path(arguments)):
             return start(*arguments)  # without click, which takes time and 2 MiB

@@ -5,6 +5,7 @@ import pty
 import signal
 import stat
 import subprocess
+import sys
 import termios
 import threading
 from collections.abc import Iterator
@@ -215,6 +216,15 @@ def test_a_recording_without_stderr_is_complete() -> None:
     words = ["sh", "-c", 'exec "$@" 2>&-', "sh", *command("record", "--seconds", "0.1")]
     assert subprocess.run(words, check=False).returncode == 0
     assert recording.read().records
+
+
+def test_a_parent_that_ignores_its_children_changes_nothing() -> None:
+    ignoring = (
+        "import os, signal, sys; signal.signal(signal.SIGCHLD, signal.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])"
+    )
+    words = [sys.executable, "-c", ignoring, *command("record", "--seconds", "0.1")]
+    done = subprocess.run(words, stderr=subprocess.PIPE, check=False)
+    assert (done.returncode, b"Traceback" in done.stderr) == (0, False)
 
 
 def test_output_into_a_pipe_is_written_to_it(tmp_path: Path) -> None:
