@@ -79,7 +79,8 @@ def _safe_next(evidence: Evidence, steps: tuple[str, ...]) -> tuple[str, ...]:
     on_real = [step for step in real if "simulated" not in step]
     if on_real:  # change only the first step: it may be shown alone, and the others follow it
         first = on_real[0]
-        on_real[0] = f"On a real disk{', on' + first[2:] if first.startswith('On the host') else ': ' + first}"
+        goes_on = first.startswith(("On the host", "For "))
+        on_real[0] = f"On a real disk{', ' + first[0].lower() + first[1:] if goes_on else ': ' + first}"
     return (*on_simulated, *on_real)
 
 

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from fstui.judge.words import range_text
 from fstui.model.judgement import NOT_DURABLE, VERDICTS
 from fstui.model.quantities import count, counted, duration_ns, rate, ratio
 from fstui.model.run import Run
@@ -249,17 +250,21 @@ def bar(share: float, width: int) -> str:
     return "█" * (eighths // 8) + _EIGHTHS_OF_CELL[eighths % 8].strip()
 
 
+def since(before: Run) -> str:
+    """Return ``since run k3f9a1``. A simulated run is not saved, so its name is of no use."""
+    return f"since {'the previous run' if before.simulated else f'run {before.id}'}"
+
+
 def headline(before: Run, now: Run) -> str:
     """Return one sentence on how the verdict and the rates changed since an earlier run."""
     same_verdict = before.verdict == now.verdict
     verdict = f"{now.verdict} as before" if same_verdict else f"{before.verdict} before, {now.verdict} now"
     ratios = [step.rate_per_s / earlier.rate_per_s for earlier, step in _pairs(before, now)]
     if not ratios:
-        return f"since run {before.id}: {verdict}"
-    low, high = min(ratios), max(ratios)
-    same_rates = low > 1 / _NOISE and high < _NOISE
-    rates = "rates as before" if same_rates else f"rates {low:.2f} to {high:.2f} × the earlier ones"
-    return f"since run {before.id}: {verdict}; {rates}"
+        return f"{since(before)}: {verdict}"
+    same_rates = min(ratios) > 1 / _NOISE and max(ratios) < _NOISE
+    rates = "rates as before" if same_rates else f"rates {range_text(ratios)} × the earlier ones"
+    return f"{since(before)}: {verdict}; {rates}"
 
 
 def changes_section(before: Run, now: Run) -> Section:

@@ -1,6 +1,7 @@
 """Figures and words that all formats and screens share."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from fstui.judge import Case
 from fstui.judge import words as judges_words
@@ -8,7 +9,7 @@ from fstui.judge.facts.step_counts import StepCounts
 from fstui.model.counters import DeviceCounters
 from fstui.model.host import OtherWriter
 from fstui.model.plan import Plan
-from fstui.model.quantities import count, duration_ns, rate, ratio, short_size, size
+from fstui.model.quantities import count, counted, duration_ns, rate, ratio, short_size, size
 from fstui.model.run import Evidence
 from fstui.model.settings import Settings
 from fstui.model.steps import Snapshot, Step
@@ -37,6 +38,20 @@ class Counts(StepCounts):
 
     def __init__(self, evidence: Evidence) -> None:
         super().__init__(Case(evidence))
+
+
+def step_notes(steps: Sequence[Step], counts: Counts) -> list[str]:
+    """Return what explains the table of steps: missing counts, and the names of steps of databases."""
+    notes = []
+    unknown_flushes = any(step.syncs and counts.flushes_per_sync(step, step.settings) is None for step in steps)
+    columns = ["FLUSH/SYNC"] * unknown_flushes + ["W-AMP"] * any(counts.bytes_ratio(step) is None for step in steps)
+    if columns and (shared := judges_words.join_words(counts.shared_devices(steps))):
+        no_syncs = "no syncs, or " * (unknown_flushes and any(step.ops and not step.syncs for step in steps))
+        reason = f"fstui's share is unknown, because other processes or layers also wrote to {shared}"
+        notes.append(f"{NONE} in {', '.join(columns)}: {no_syncs}{reason}")
+    if any(step.settings.needs_server and {"high", "low"} & set(step.name.split()) for step in steps):
+        notes.append("high, low: each commit is durable, or a power cut loses the last ones")
+    return notes
 
 
 def counter_cells(device: DeviceCounters, syncs: int, settings: Settings) -> tuple[str, str, str, str]:
@@ -93,6 +108,30 @@ def program_names(writers: Iterable[OtherWriter]) -> str:
     """Name the programs that wrote, most bytes first; kernel workers only if no program is known."""
     programs = list(writers)
     return judges_words.writers([writer for writer in programs if not writer.name.startswith("kworker")] or programs)
+
+
+def settings_words(settings: Mapping[str, Any]) -> Iterator[str]:
+    """Yield ``block 16 KiB``, ``O_DSYNC``, ``4 writers``, but no setting that has no effect."""
+    for key, value in settings.items():
+        name = key.removesuffix("_bytes").replace("_", " ")
+        if value in ((), {}, "", "none", None, 0) or (key, value) == ("sync_every", 1):
+            continue
+        if key == "open_flags":
+            yield " + ".join(f"O_{flag.upper()}" for flag in value)
+        elif key == "writers":
+            yield counted(value, "writer")
+        elif key == "max_bytes_per_s":
+            yield f"at most {size(value)}/s"
+        elif key == "prefill":
+            yield {"written": "file filled before", "fallocate": "file allocated before"}.get(value, value)
+        elif key == "seconds":
+            yield f"{value:g} s"
+        elif isinstance(value, dict):
+            yield from (f"{option} {setting}" for option, setting in value.items())
+        elif isinstance(value, int) and not isinstance(value, bool):
+            yield f"{name} {size(value) if key.endswith('_bytes') else count(value)}"
+        else:
+            yield f"{name} {', '.join(value) if isinstance(value, tuple) else value}"
 
 
 def failure(step: Step) -> str:

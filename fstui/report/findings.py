@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fstui.model.judgement import TOO_SLOW, VERDICTS, Finding, Judgement, Verdict
@@ -29,10 +30,17 @@ def leading_finding(judged: Run | Judgement) -> Finding | None:
 
 
 def deciding_step(run: Run) -> Step | None:
-    """Return the step that the verdict is based on, or the step with the most syncs."""
+    """Return the step that the verdict quotes, or else is based on, or the step with the most syncs."""
     finding, with_ops = leading_finding(run), [step for step in run.steps if step.ops]
     named = [step for step in with_ops if finding and step.name in finding.steps]
-    return max(named or with_ops, key=lambda step: step.syncs, default=None)
+    return max(quoted_steps(run.sentence, with_ops) or named or with_ops, key=lambda step: step.syncs, default=None)
+
+
+def quoted_steps(sentence: str, steps: Sequence[Step]) -> list[Step]:
+    """Return the steps whose rate the sentence quotes, such as ``12 173 syncs a second``."""
+    from fstui.judge import words  # noqa: PLC0415  deferred: the first screen does not need the rules
+
+    return [step for step in steps if f" {words.syncs_a_second(step.syncs, step)}" in sentence]
 
 
 def judged_steps(run: Run) -> frozenset[str]:
@@ -46,6 +54,12 @@ def ordered(run: Run) -> tuple[Finding, ...]:
     """Return the finding that the verdict is based on, then the others in the judge's order."""
     deciding = leading_finding(run)
     return tuple(sorted(run.findings, key=lambda finding: finding is not deciding))
+
+
+def without_power_cut(steps: Sequence[str]) -> list[str]:
+    from fstui.judge import words  # noqa: PLC0415  deferred: the first screen does not need the rules
+
+    return [step for step in steps if step != words.CUT_THE_POWER]
 
 
 def next_steps(run: Run) -> tuple[str, ...]:

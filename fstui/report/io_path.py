@@ -4,6 +4,7 @@ This module only shows the conclusions of the judge.
 """
 
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
@@ -57,6 +58,12 @@ class _Drawing:
             for account in accounts
             if account.arrival.trace and account.trace and len(account.trace.devices) == 1
         }
+        self._cached_above = {
+            account.level.filesystem.id
+            for above, account in pairwise(accounts)
+            if account.lacks_bytes and above.expected and not above.expected.high
+        }
+        """Filesystems that received few bytes because no flush reached the device above them, whose file they hold."""
         self._others_wrote = any(account.others_wrote for account in accounts)
         incomplete = any(account.outcome == "missing" or account.lacks_bytes for account in accounts)
         self._stubbed = incomplete and bool(case.configuration.stub_signs)
@@ -90,10 +97,13 @@ class _Drawing:
         if node is self._target.stack[0] and self._stubbed:
             return Cell(f"╳ ✗ syncs intercepted by {self._libraries or 'a library or a filter'}", style="dropped")
         if node is self._target.stack[0] or counters is None:
-            return Cell(f"{indent}{'╳' if stopped else '│'}")
+            cached = " the data may still be in the page cache" if node.id in self._cached_above else ""
+            return Cell(f"{indent}{'╳' if stopped else '│'}{cached}")
         account = self._accounts_by_device.get(node.id)
         reached = account is not None and node in account.reached_devices
         state, conclusion = _conclusion(account) if account and reached and not self._stubbed else ("", "")
+        if account and account.level.filesystem.id in self._cached_above:
+            state, conclusion = "", ""
         traced_account, traced = self._traced.get(node.id, (None, None))
         if traced_account and traced and (other_requests := other_requesters([traced])):
             text = f"{_own_flushes_text(traced_account, traced, conclusion)}; {other_requests}"
@@ -118,7 +128,7 @@ class _Drawing:
     def _expectation(self, node: Node, *, stopped: bool) -> str:
         """Return how many flushes are expected below this layer, or why none pass."""
         if node.sync == "stops":
-            return f"{'·' if stopped else '✗ flush stops here:'} {node.reason}"
+            return f"{'·' if stopped else '✗ passes no flushes on:'} {node.reason}"
         account = self._accounts_by_filesystem.get(node.id)
         if account is None or account.expected is None or self._stubbed:
             return ""
@@ -145,12 +155,13 @@ def _conclusion(account: FlushAccount) -> tuple[State, str]:
         return "dropped", "✗ bytes missing"
     if account.outcome == "complete":
         return "arrived", "✓ all arrived"
-    return ("unknown", "? other processes also wrote") if account.others_wrote else ("", "")
+    is_zero = account.counted is not None and account.counted.high == 0
+    return ("unknown", "? other processes also wrote") if account.others_wrote and not is_zero else ("", "")
 
 
 def _name(node: Node) -> str:
     if node.layer == "filesystem":
         return f"{node.kind} {node.name}"
     medium = node.medium.class_ if node.medium and node.medium.class_ != "unknown" else ""
-    facts = [kind_label(node), node.model or (node.name if node.name != node.id else ""), medium]
+    facts = [kind_label(node), node.model or (node.name if node.name not in node.id else ""), medium]
     return "  ".join(filter(None, [node.id, ", ".join(dict.fromkeys(filter(None, facts)))]))

@@ -44,7 +44,7 @@ def scenario_report(scenario: Scenario, plan: Plan) -> Report:
 def power_cut_report(cut: power_cut.PowerCutPlan) -> Report:
     duration = clock(cut.settings.seconds) if cut.settings.seconds else "until the power is cut"
     writes = power_cut_writes(cut)
-    summary = f"{counted(len(cut.combinations), 'combination')} at the same time, {duration}, writes {writes}"
+    summary = f"{counted(len(cut.combinations), 'kind')} of writes at the same time, {duration}, writes {writes}"
     return _form_report(power_cut.FORM, summary, list(map(str, cut.combinations)), power_cut.write_command("DIR", {}))
 
 

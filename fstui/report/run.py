@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from fstui.judge.words import command, join_words
+from fstui.judge.words import command
 from fstui.model.quantities import count, counted, duration_ns, percent, seconds, size
 from fstui.model.run import Run
 from fstui.model.settings import UnknownSettings
@@ -123,10 +123,7 @@ def _steps(run: Run, counts: figures.Counts) -> Section:
         notes.append(f"{'all steps' if common else ', '.join(map(command, names)) if names[1:] else names[0]}{reason}")
     if any(step.settings.operation_name and counts.flushes_per_sync(step, step.settings) for step in run.steps):
         notes.append(f"{figures.PER_TRANSACTION} in FLUSH/SYNC: flushes per transaction, which may sync several times")
-    if shared := counts.shared_devices(run.steps):
-        writers = "other processes or from a layer between filesystem and disk"
-        reason = f"there were no syncs, or {join_words(shared)} also received writes from {writers}"
-        notes.append(f"{NONE} in FLUSH/SYNC and W-AMP: {reason}")
+    notes += figures.step_notes(run.steps, counts)
     return Section("", figures.STEP_HEADER, tuple(rows), tuple(notes))
 
 

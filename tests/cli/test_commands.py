@@ -143,7 +143,7 @@ def test_the_power_cut_test_is_listed_as_a_scenario(fstui: Fstui) -> None:
     assert "by hand" in row and row.endswith("12 M/s")
     assert "'fstui powercut --help'" in printed
     detail = fstui("scenarios", "power-cut").stdout.decode()
-    assert "3 combinations at the same time, until the power is cut" in detail
+    assert "3 kinds of writes at the same time, until the power is cut" in detail
     assert "pace     1000 /s" in detail and "create-no-dirsync" in detail and "file     4M" in detail
     assert detail.endswith("fstui powercut write DIR\n")
 

@@ -267,10 +267,15 @@ def test_similar_rates_are_as_before() -> None:
     assert comparison.headline(screens.RUN, screens.RUN) == ("since run k3f9a1: suspicious as before; rates as before")
 
 
+def test_a_simulated_run_has_no_id_to_look_up() -> None:
+    simulated = replace(screens.RUN, simulated="hdd-7200")
+    assert comparison.headline(simulated, simulated).startswith("since the previous run: ")
+
+
 def test_another_verdict_and_other_rates_are_named() -> None:
     now = replace(run("now", 3.0), verdict="consistent")
     changed = comparison.changes_section(screens.RUN, now)
-    assert changed.title.endswith("suspicious before, consistent now; rates 3.00 to 3.00 × the earlier ones")
+    assert changed.title.endswith("suspicious before, consistent now; rates 3.00 × the earlier ones")
     assert all(row[-1] == "3.00 ×" for row in changed.rows)
 
 

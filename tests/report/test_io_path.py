@@ -6,7 +6,7 @@ from fstui.model.storage import Reading
 from fstui.report import io_path
 from tests.factories import screens
 from tests.factories.steps import step, traced
-from tests.factories.storage import block, disk, filesystem, on_disk, target
+from tests.factories.storage import block, disk, filesystem, loop, on_disk, on_loop, target
 
 
 def drawn(evidence: Evidence) -> list[tuple[str, str]]:
@@ -57,9 +57,18 @@ def test_the_layer_that_stops_flushes_has_a_reason() -> None:
     top = replace(filesystem(), sync="stops", reason="nobarrier")
     evidence = Evidence(target=target(top, *on_disk().stack[1:]), steps=(step(flushes=0),))
     lines = drawn(evidence)
-    (stopping,) = (text for text, state in lines if state == "dropped" and "stops" in text)
-    assert stopping.endswith("✗ flush stops here: nobarrier")
+    (stopping,) = (text for text, state in lines if state == "dropped" and "passes no" in text)
+    assert stopping.endswith("✗ passes no flushes on: nobarrier")
     assert any(text.startswith("╳") for text, _ in lines)
+
+
+def test_bytes_may_stay_in_the_cache_below_a_loop_without_flushes() -> None:
+    stack = on_loop(device=loop(dio="0")).stack
+    top = replace(filesystem(below=("loop0",), barrier="nobarrier"), sync="stops", reason="nobarrier")
+    measured = step(flushes={"loop0": 0, "sda": 0.5}, share={"loop0": 1.0, "sda": 0.01})
+    lines = drawn(Evidence(target=target(top, *stack[1:]), steps=(measured,)))
+    assert not any("missing" in text for text, _ in lines)
+    assert ("╳ the data may still be in the page cache", "") in lines
 
 
 def test_each_mirror_member_is_drawn_once() -> None:

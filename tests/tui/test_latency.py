@@ -153,16 +153,23 @@ def test_the_axis_seldom_moves() -> None:
 
 
 def test_a_sparkline_follows_the_latency() -> None:
-    assert set(charts.sparkline(seconds(1.0, (MS, 9)), 16)) == {"▁"}
+    steady = seconds(1.0, (MS, 9))
+    assert set(charts.sparkline(steady, 16, charts.p99_scale([steady]))) == {"▁"}
     slower = tuple(point(at / 60, (MS if at < 30 else 12 * MS, 9)) for at in range(60))
-    drawn = charts.sparkline(slower, 16)
-    assert len(drawn) == 16 and drawn[0] == "▁" and drawn[-1] == "▇", "lines do not touch"
-    assert charts.sparkline((), 16) == ""
+    drawn = charts.sparkline(slower, 16, charts.p99_scale([slower]))
+    assert len(drawn) == 16 and drawn[0] == "▁" and drawn[-1] == "▆", "lines do not touch"
+    assert charts.sparkline((), 16, charts.p99_scale([])) == ""
+
+
+def test_the_sparklines_of_all_steps_have_one_scale() -> None:
+    fast, slow = seconds(1.0, (MS, 9)), seconds(1.0, (30 * MS, 9))
+    scale = charts.p99_scale([fast, slow])
+    assert set(charts.sparkline(fast, 4, scale)) == {"▁"} and set(charts.sparkline(slow, 4, scale)) == {"▇"}
 
 
 def test_a_sparkline_shows_the_p99() -> None:
     spiky = tuple(replace(one, p99_ns=MS * (1 + 9 * (one.t_s >= 0.5))) for one in seconds(1.0, (MS, 9)))
-    assert charts.sparkline(spiky, 4) == "▁▁▇▇"
+    assert charts.sparkline(spiky, 4, charts.p99_scale([spiky])) == "▁▁▇▇"
 
 
 def test_the_brightness_of_a_map_is_explained() -> None:
@@ -173,6 +180,7 @@ def test_the_brightness_of_a_map_is_explained() -> None:
 
 
 def test_a_sparkline_has_only_the_gaps_of_the_data() -> None:
-    assert set(charts.sparkline(seconds(2.0, (MS, 9), parts=20), 90)) == {"▁"}
-    gap = (point(0.0, (MS, 9)), point(0.1, (MS, 9)), point(1.9, (MS, 9)))
-    assert charts.sparkline(gap, 20).count(" ") == pytest.approx(17, abs=1)
+    whole, gap = seconds(2.0, (MS, 9), parts=20), (point(0.0, (MS, 9)), point(0.1, (MS, 9)), point(1.9, (MS, 9)))
+    scale = charts.p99_scale([whole, gap])
+    assert set(charts.sparkline(whole, 90, scale)) == {"▁"}
+    assert charts.sparkline(gap, 20, scale).count(" ") == pytest.approx(17, abs=1)

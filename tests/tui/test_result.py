@@ -287,7 +287,7 @@ async def test_a_repeated_run_says_what_changed() -> None:
         await pilot.pause()
         assert isinstance(app.screen, ResultScreen)
         said = " ".join(screen_lines(app)[-3:])
-        assert "since run a1b2c3: suspicious as before; rates 2.00 to 2.00 × the earlier ones" in said
+        assert "since run a1b2c3: suspicious as before; rates 2.00 × the earlier ones" in said
         assert app.repeated_run is None
         for _ in range(len(screens.RUN.findings) + len(screens.RUN.steps)):
             await pilot.press("down")
@@ -321,7 +321,8 @@ def test_unknown_parts_of_counts_are_explained() -> None:
     busy = DeviceCounters(device="sda", writes=900, written_bytes=1 << 30, flushes=700, flush_ms=700)
     run = msgspec.structs.replace(screens.RUN, idle=Idle(elapsed_s=1.0, counters=(busy,)), findings=())
     lines = [line.plain.rstrip() for line in drawing.steps(run, (), 0, 140, 12)]
-    assert "   FLUSH/SYNC, W-AMP –: no syncs, or other processes also wrote to sda" in lines
+    reason = "fstui's share is unknown, because other processes or layers also wrote to sda"
+    assert f"   – in FLUSH/SYNC: no syncs, or {reason}" in lines
     stalls = lines[0].index("STALLS")
     assert {line[stalls : stalls + 6].strip() for line in lines[1 : 1 + len(run.steps)]} == {"0"}
     detail = " ".join(line.plain for line in drawing.step_detail(run.steps[3], run, 120))
@@ -340,6 +341,26 @@ def test_the_map_shows_the_step_of_the_speed() -> None:
     other = msgspec.structs.replace(others[0], steps=("O_DIRECT",))
     step = drawing.step_of_finding(run, other)
     assert step and step.name == "O_DIRECT"
+
+
+def test_the_map_shows_the_step_whose_rate_is_quoted() -> None:
+    run = msgspec.structs.replace(screens.RUN, sentence="barriers off: 797 syncs a second, and no flush reached sda.")
+    step = drawing.step_of_finding(run, None)
+    assert step and step.name == "fsync"
+
+
+def test_settings_of_a_step_are_in_words() -> None:
+    step = screens.RUN.steps[2]
+    detail = " ".join(" ".join(line.plain.split()) for line in drawing.step_detail(step, screens.RUN, 100))
+    assert "settings 2 s, block 16 KiB, file 64.0 MiB, offsets random, O_DIRECT + O_DSYNC, 1 writer" in detail
+    assert "at most 256.0 MiB/s" in detail and step.status not in detail
+
+
+async def test_empty_parts_of_a_frame_show_further_sections() -> None:
+    async with opened(size=(120, 60)) as pilot:
+        lines = screen_lines(pilot.app)
+        assert any("├── I/O path: " in line for line in lines)
+        assert lines == await press(pilot, "pagedown")
 
 
 async def test_a_wide_terminal_shows_full_rule_names() -> None:

@@ -290,17 +290,12 @@ def labelled_lines(pairs: Iterable[tuple[str, str]], title: str, width: int, hei
     # labels are in a column of their own unless that takes more lines
     layouts = [wrapped(in_column) for in_column in (label_width <= text_width * 2 // 5, False)]
     items = min(layouts, key=lambda items: sum(map(len, items)))
-    count = len(items)
-    hidden = 0
-    while height is not None and items and sum(map(len, items)) + (len(items) < count) > height:
-        hidden += len(items.pop())
-    parts = [part for item in items for part in item]
-    styles = [""] * len(parts)
-    if len(items) < count:
-        parts, styles = [*parts, f"… {hidden} more (PgDn)"], [*styles, FAINT]
+    parts: list[StyledText] = [(part, "") for item in items for part in item]
+    if height is not None and len(parts) > height:
+        parts[height - 1 :] = [(f"… {len(parts) - height + 1} more (PgDn)", FAINT)]
     return [
-        line((" " * _INSET + fit("" if index else title, _LABEL_WIDTH), FAINT), (part, style))
-        for index, (part, style) in enumerate(zip(parts, styles, strict=True))
+        line((" " * _INSET + fit("" if index else title, _LABEL_WIDTH), FAINT), part)
+        for index, part in enumerate(parts)
     ]
 
 

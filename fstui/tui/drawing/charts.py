@@ -13,7 +13,7 @@ from rich.text import Text
 
 from fstui.model.quantities import duration_ns, percent, rate
 from fstui.model.steps import TimelinePoint
-from fstui.report.latency_map import LogScale, with_ends
+from fstui.report.latency_map import LogScale, edges, with_ends
 from fstui.tui.drawing.cells import StyledText, fit, fit_right, line, rule
 from fstui.tui.iostats import IoStats, RecentSamples, Sample, sum_devices, total
 from fstui.tui.styles import AREA, FAINT, HEAD, TIME, WARNING
@@ -62,11 +62,20 @@ def without_zeros(text: str) -> str:
     return re.sub(r"\.0+(?=\D|$)", "", text)
 
 
-def sparkline(timeline: Sequence[TimelinePoint], width: int) -> str:
-    """Draw the p99 latency over time on a scale of at least one decade. A cell without operations is blank."""
-    points = [
-        (point.t_s, end_s, ns) for point, end_s in with_ends(timeline, 1.0) if (ns := point.p99_ns or point.max_ns)
-    ]
+def p99_scale(timelines: Iterable[Sequence[TimelinePoint]]) -> LogScale:
+    """Return a scale of at least one decade, with round ends, for the p99 latencies of several steps."""
+    latencies = [float(ns) for timeline in timelines for point in timeline if (ns := _p99(point))] or [1e6]
+    low = edges(min(latencies))[0]
+    return LogScale(low, max(edges(max(latencies))[1], low * 10))
+
+
+def _p99(point: TimelinePoint) -> int | None:
+    return point.p99_ns or point.max_ns
+
+
+def sparkline(timeline: Sequence[TimelinePoint], width: int, scale: LogScale) -> str:
+    """Draw the p99 latency over time. A cell without operations is blank."""
+    points = [(point.t_s, end_s, ns) for point, end_s in with_ends(timeline, 1.0) if (ns := _p99(point))]
     if not points:
         return ""
     first_s, last_s = points[0][0], points[-1][1]
@@ -76,14 +85,14 @@ def sparkline(timeline: Sequence[TimelinePoint], width: int) -> str:
         start = min(int((start_s - first_s) / cell_s), width - 1)
         for x in range(start, max(round((end_s - first_s) / cell_s), start + 1)):
             parts[min(x, width - 1)].append(ns)
-    return blocks([median(part) if part else None for part in parts])
+    return blocks([median(part) if part else None for part in parts], scale)
 
 
-def blocks(latencies: Sequence[float | None]) -> str:
+def blocks(latencies: Sequence[float | None], scale: LogScale | None = None) -> str:
+    """Draw a block for each latency. Without a scale, it is at least one decade from the lowest latency."""
     positive = [value for value in latencies if value]
-    low = min(positive)
-    decades = max(1.0, log10(max(positive) / low))
-    return "".join(_BLOCKS[1 + min(int(log10(value / low) / decades * 7), 6)] if value else " " for value in latencies)
+    scale = scale or LogScale(min(positive), max(*positive, min(positive) * 10))
+    return "".join(_BLOCKS[1 + min(int(scale.position(value) * 7), 6)] if value else " " for value in latencies)
 
 
 def block_cell(eighths: int, row: int) -> str:

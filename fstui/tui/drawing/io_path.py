@@ -162,7 +162,7 @@ def _note(node: Node, stopped: bool) -> StyledText:
     if node.sync == "stops" and stopped:
         return f"· {node.reason}", ""
     if node.sync == "stops":
-        return f"✗ flush stops here: {node.reason}", BAD
+        return f"✗ passes no flushes on: {node.reason}", BAD
     if node.lowest and node.write_cache:
         cache = "on" if node.write_cache == "write back" else "off"
         fua = {True: ", FUA", False: ", no FUA", None: ""}[node.fua]

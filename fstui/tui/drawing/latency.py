@@ -225,11 +225,11 @@ def _spans(cells: Sequence[StyledText]) -> list[StyledText]:
 def _axis_labels(axis: LogScale, rows: int) -> list[str]:
     labels = [" " * (LABEL_WIDTH - 1) + "│"] * rows
     for ns in axis.ticks():
-        labels[_row_of(axis, ns * 1.001, rows)] = f"{_tick(ns):>{LABEL_WIDTH - 2}} ┤"
+        labels[_row_of(axis, ns * 1.001, rows)] = f"{tick(ns):>{LABEL_WIDTH - 2}} ┤"
     return labels
 
 
-def _tick(ns: float) -> str:
+def tick(ns: float) -> str:
     unit, scale = next((unit, scale) for unit, scale in _UNITS if ns >= scale * 0.999)
     return f"{ns / scale:.0f} {unit}"
 

@@ -6,14 +6,16 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from math import ceil, log2
+from typing import Any
 
 from msgspec.structs import replace
 from rich.cells import cell_len
 from rich.text import Text
 
-from fstui.model.quantities import count, rate, ratio, size
+from fstui.model.quantities import rate, ratio
 from fstui.model.steps import Snapshot, Step
 from fstui.report.comparison import bar
+from fstui.report.figures import settings_words
 from fstui.report.glossary import first_sentence, spelling, terms_in
 from fstui.report.teaching import speed
 from fstui.report.text import verdict_label
@@ -201,15 +203,9 @@ def _run_title(run: LessonRun, disk: str, width: int) -> list[Text]:
     return lines
 
 
-def _settings(settings: Mapping[str, object]) -> Iterator[str]:
-    """Yield the settings that matter to the student: ``block 16 KiB``, ``sync fdatasync``."""
-    for key, value in settings.items():
-        if key in _OMITTED_SETTINGS or value in ((), "", None, 0) or (key, value) == ("sync_every", 1):
-            continue
-        text = "+".join(value) if isinstance(value, tuple) else str(value)
-        if isinstance(value, int):
-            text = size(value) if key.endswith("_bytes") else count(value)
-        yield f"{key.removesuffix('_bytes').replace('_', ' ')} {text}"
+def _settings(settings: Mapping[str, Any]) -> Iterator[str]:
+    """Return the settings that matter to the student: ``block 16 KiB``, ``sync fdatasync``."""
+    return settings_words({name: value for name, value in settings.items() if name not in _OMITTED_SETTINGS})
 
 
 def claim_lines(claims: Sequence[CheckedClaim], width: int) -> list[Text]:

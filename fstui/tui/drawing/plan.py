@@ -189,7 +189,7 @@ def extent(offer: Offer, choices: Choices) -> str:
         return ""
     if isinstance(offer.plan, PowerCutPlan):
         plan = offer.plan
-        return f"{counted(len(plan.combinations), 'combination')} × {counted(plan.settings.writers, 'writer')}"
+        return f"{counted(len(plan.combinations), 'kind')} of writes × {counted(plan.settings.writers, 'writer')}"
     steps = [step for step in offer.plan.steps if not step.skip]
     lists = [name for name, setting in offer.form.settings.items() if isinstance(setting.value, list)]
     sides = [len(choices.values(offer.form, name)) for name in lists]

@@ -22,6 +22,7 @@ from fstui.tui.drawing.cells import fit, labelled_lines, line, paragraph, select
 from fstui.tui.styles import AREA, FAINT, HEAD, speed_style, verdict_style
 
 IS_IT_SLOW = "is-it-slow"
+IO_PATH = "I/O path"
 _TERM_WIDTH, _TERM_TEXT_WIDTH, _TERM_COLUMN_FROM, _TWO_TERMS_FROM = 20, 110, 100, 145
 """From these widths, a term has a column of its own, and two terms are side by side."""
 
@@ -93,7 +94,8 @@ def details(run: Run, earlier: Run | None = None) -> list[Detail]:
     extras = []
     if earlier:
         changes = comparison.changes_section(earlier, run)
-        extras.append(Detail(changes.title, partial(section_lines, changes._replace(title=""))))
+        summed_up = changes._replace(title="", lines=(changes.title,))
+        extras.append(Detail(f"changes {comparison.since(earlier)}", partial(section_lines, summed_up)))
     if run.speed.sentence:
         points = (("because", run.speed.evidence), ("next", run.speed.next))
         reasons = Section(lines=(run.speed.sentence,), points=points)
@@ -105,7 +107,7 @@ def details(run: Run, earlier: Run | None = None) -> list[Detail]:
         if not without_threshold.empty:
             extras.append(Detail("commits per second per product", partial(section_lines, without_threshold)))
     servers = Section("about these servers", lines=notes(run))
-    titled = [("I/O path", io_path.section(run)), *((section.title, section) for section in report.tables(run))]
+    titled = [(IO_PATH, io_path.section(run)), *((section.title, section) for section in report.tables(run))]
     titled += [(servers.title, servers), ("published rates", references.run_references(run))]
     return extras + [Detail(name, partial(section_lines, section)) for name, section in titled if not section.empty]
 

@@ -15,11 +15,12 @@ from fstui.model.steps import Step
 from fstui.report import figures, replicas
 from fstui.report import io_path as path_report
 from fstui.report.figures import Counts
-from fstui.report.findings import judged_steps, leading_finding
+from fstui.report.findings import judged_steps, leading_finding, quoted_steps, without_power_cut
 from fstui.report.findings import title as finding_title
+from fstui.report.latency_map import LogScale
 from fstui.report.run import FILESYSTEM_PREFIX
 from fstui.report.text import NONE, cut_left, origin, speed_label, unsaved_reason, verdict_label, verdict_line
-from fstui.tui.drawing import io_path, latency, report
+from fstui.tui.drawing import charts, io_path, latency, report
 from fstui.tui.drawing.cells import (
     MIN_FRAME_WIDTH,
     Column,
@@ -39,7 +40,7 @@ from fstui.tui.drawing.cells import (
     window,
 )
 from fstui.tui.drawing.report import Detail
-from fstui.tui.drawing.run import CURVE, PERCENTILES, numbers, percentile, step_columns, text_row
+from fstui.tui.drawing.run import CURVE, PERCENTILES, numbers, percentile, step_columns, text_row, with_scale
 from fstui.tui.styles import BAD, FAINT, GOOD, TIME, WARNING, speed_style, step_style, verdict_style
 
 STEPS = (
@@ -81,14 +82,14 @@ def title(run: Run, width: int, *, is_saved: bool = False) -> Text:
     return title_line(name, place, remark, width, badge)
 
 
-def verdict(run: Run, width: int, power_cut_key: str = "") -> Text:
+def verdict(run: Run, width: int, power_cut: str = "no power-cut test") -> Text:
+    """Draw the verdict. ``power_cut``: how to test it with a power cut."""
     if loss := replicas.headline(run):
         badge = f" {loss.title} "
         return line((fit(badge, min(drawn_width(badge), width)), f"reverse {verdict_style(loss.style)[1]}"))
     glyph, style = verdict_style(run.verdict)
     badge, confidence = f" {glyph} {verdict_label(run.verdict)} ", f" {run.confidence} confidence"
-    test = f"power-cut test: press {power_cut_key}" if power_cut_key else "no power-cut test"
-    untested = f"   {test}" if run.verdict == "consistent" and not run.simulated else ""
+    untested = f"   {power_cut}" if run.verdict == "consistent" else ""
     return line((badge, f"reverse {style}"), confidence, untested)
 
 
@@ -112,17 +113,23 @@ def speed(run: Run, width: int) -> list[Text]:
 
 def explanation(run: Run, finding: Finding | None, width: int, height: int) -> list[Text]:
     """Draw the sentence of a finding, what to do next, and the evidence."""
-    sentence = finding.sentence or finding.title if finding else run.sentence
-    if finding is not None and finding is leading_finding(run):
-        sentence = run.sentence or sentence
-    lines = paragraph(sentence, width)
+    lines = paragraph(_sentence(run, finding), width)
     if finding is None:
         return lines
     if finding.scope == "step":
         lines.append(line(("   this step only: " + ", ".join(finding.steps), FAINT)))
     pairs = [part.partition(": ")[::2] for part in finding.evidence]
-    lines += labelled_lines([(step, "") for step in finding.next], "next", width)
+    # the line of this verdict names the key of the test
+    is_offered = run.verdict == "consistent" and not run.simulated
+    next_steps = without_power_cut(finding.next) if is_offered else finding.next
+    lines += labelled_lines([(step, "") for step in next_steps], "next", width)
     return [*lines, *labelled_lines(pairs, "because", width, max(height - len(lines), 1))]
+
+
+def _sentence(run: Run, finding: Finding | None) -> str:
+    if finding is None or (finding is leading_finding(run) and run.sentence):
+        return run.sentence
+    return finding.sentence or finding.title
 
 
 def picture(run: Run, step: Step | None, width: int, height: int) -> list[Text]:
@@ -137,10 +144,13 @@ def picture(run: Run, step: Step | None, width: int, height: int) -> list[Text]:
 def step_of_finding(run: Run, chosen: Finding | None) -> Step | None:
     """Return the step whose heat map is shown next to a finding.
 
-    Prefer the step that the answer to "is it slow?" names, unless another finding than the leading one names only other
-    steps. Otherwise, choose the step with the most syncs: of those that the finding names, or of all if it names none.
+    Prefer the step whose rate the finding's sentence quotes. Next is the step that the answer to "is it slow?" names,
+    unless another finding than the leading one names only other steps. Otherwise, choose the step with the most syncs:
+    of those that the finding names, or of all if it names none.
     """
     timed_steps = [step for step in run.steps if step.timeline]
+    if quoted := quoted_steps(_sentence(run, chosen), timed_steps):
+        return quoted[0]
     steps_of_finding = [step for step in timed_steps if chosen and step.name in chosen.steps] or timed_steps
     candidates = steps_of_finding if chosen and chosen is not leading_finding(run) else timed_steps
     answer = next(iter(run.speed.evidence), "")  # "fdatasync: 3.9 ms each, …"; a name may itself contain a colon
@@ -151,13 +161,16 @@ def step_of_finding(run: Run, chosen: Finding | None) -> Step | None:
 def io_path_lines(run: Run, step: Step | None, width: int) -> list[Text]:
     if step is None:
         return []
-    drawn = [(f"   {part.text}", _PART_STYLES[part.style]) for part in path_report.lines(run, step)]
-    return [rule(width, path_report.title(step)), *(line((fit(text, width).rstrip(), style)) for text, style in drawn)]
+    parts = path_report.lines(run, step)
+    inset = "   " if max((drawn_width(part.text) for part in parts), default=0) + 3 <= width else " "
+    drawn = [(fit(inset + part.text, width).rstrip(), _PART_STYLES[part.style]) for part in parts]
+    return [rule(width, path_report.title(step)), *map(line, drawn)]
 
 
 def step_detail(step: Step, run: Run, width: int) -> list[Text]:
     operation, counts = step.latency_ns, Counts(run)
-    lines = paragraph(f"{step.name}: {step.status}. {figures.failure(step)}", width)
+    is_normal = step.status == "finished" and not figures.failure(step)
+    lines = paragraph(step.name if is_normal else f"{step.name}: {step.status}. {figures.failure(step)}", width)
     requested = f"{count(step.ops)} operations, {count(step.syncs)} syncs, {size(step.bytes)}"
     requested += f", {step.writers} writers" if step.writers > 1 else ""
     elapsed = seconds(step.elapsed_s) if step.elapsed_s >= 1 else duration_ns(step.elapsed_s * 1e9)
@@ -178,12 +191,7 @@ def step_detail(step: Step, run: Run, width: int) -> list[Text]:
         pairs.append(("stalls", f"{step.stalls.count}, {seconds(step.stalls.lost_s)} lost"))
     if (arrived := counts.bytes_ratio(step)) is not None:
         pairs.append(("bytes at the device", f"{ratio(arrived)} per byte written"))
-    settings = ", ".join(
-        f"{key} {'+'.join(value) if isinstance(value, tuple) else value}"
-        for key, value in step.settings.as_dict().items()
-        if value not in ((), [], 0, "")
-    )
-    pairs.append(("settings", settings))
+    pairs.append(("settings", ", ".join(figures.settings_words(step.settings.as_dict()))))
     return lines + labelled_lines(pairs, "details", width)
 
 
@@ -211,19 +219,18 @@ def steps(run: Run, details: Sequence[Detail], selected: int | None, width: int,
     columns = step_columns(STEPS, names, width - 4)
     counts = Counts(run)
     names = tell_apart(names, columns[0].width)
+    scale = charts.p99_scale(step.timeline for step in run.steps if step.settings.uniform)
     rows = [
-        _step(step, name, counts, columns, index == selected, is_judged=step.name in judged)
+        _step(step, name, counts, columns, scale, selected=index == selected, is_judged=step.name in judged)
         for index, (step, name) in enumerate(zip(run.steps, names, strict=True))
     ]
     rows += [report.row(part, width, selected=index == selected) for index, part in enumerate(details, len(run.steps))]
-    shared = ", ".join(counts.shared_devices(run.steps))
-    note = (
-        [line((fit(f"   FLUSH/SYNC, W-AMP {NONE}: no syncs, or other processes also wrote to {shared}", width), FAINT))]
-        if shared and len(rows) + 2 <= height
-        else []
-    )
-    top_line = heading((replace(columns[0], title=_JUDGED_TITLE), *columns[1:]) if judged else columns, width)
-    return [top_line, *window(len(rows), rows.__getitem__, selected or 0, height - 1 - len(note)), *note]
+    notes = [part for note in figures.step_notes(run.steps, counts) for part in paragraph(note, width, style=FAINT)]
+    if len(rows) + 1 + len(notes) > height:
+        notes = []
+    first, *others = with_scale(columns, scale)
+    top_line = heading([replace(first, title=_JUDGED_TITLE) if judged else first, *others], width)
+    return [top_line, *window(len(rows), rows.__getitem__, selected or 0, height - 1 - len(notes)), *notes]
 
 
 def saved(run: Run, saved_to: str | None, save_error: str | None, width: int) -> Text:
@@ -245,7 +252,16 @@ def _cells(finding: Finding) -> dict[str, str]:
     }
 
 
-def _step(step: Step, name: str, counts: Counts, columns: Sequence[Column], selected: bool, *, is_judged: bool) -> Text:
+def _step(
+    step: Step,
+    name: str,
+    counts: Counts,
+    columns: Sequence[Column],
+    scale: LogScale,
+    *,
+    selected: bool,
+    is_judged: bool,
+) -> Text:
     glyph, style = (figures.JUDGED if is_judged else " ", "")
     if step.status != "finished":
         glyph, style = step_style(step.status)
@@ -256,7 +272,7 @@ def _step(step: Step, name: str, counts: Counts, columns: Sequence[Column], sele
         return selectable_row([(text, "")], selected=selected, glyph=(glyph, style))
     if step.ops:
         arrived = counts.bytes_ratio(step)
-        values |= numbers(step, step.settings, counts, columns)
+        values |= numbers(step, step.settings, counts, columns, scale)
         values["STALLS"] = count(step.stalls.count)
         values["W-AMP"] = NONE if arrived is None else ratio(arrived)
     else:

@@ -16,6 +16,7 @@ from fstui.model.storage import Node, Target
 from fstui.report import figures
 from fstui.report.findings import FREE_OF_DEFECTS, leading_finding
 from fstui.report.findings import title as finding_title
+from fstui.report.latency_map import LogScale
 from fstui.report.text import NONE, origin, verdict_label
 from fstui.runs.caution import BUSY_SHARE
 from fstui.tui.drawing import charts, io_path, latency
@@ -76,11 +77,19 @@ def steps(progress: Progress, width: int, height: int) -> list[Text]:
     names = [step.name for step in progress.plan.steps]
     columns = step_columns(STEPS, names, width - 5)
     names = tell_apart(names, columns[0].width)
+    timelines = [step.timeline for step in progress.finished_steps.values() if step.settings.uniform]
+    if progress.snapshot and progress.current_index is not None:
+        is_uniform = progress.plan.steps[progress.current_index].settings.uniform
+        timelines += [progress.snapshot.timeline] if is_uniform else []
+    scale = charts.p99_scale(timelines)
 
     def draw(index: int) -> Text:
-        return _step(progress, index, names[index], columns)
+        return _step(progress, index, names[index], columns, scale)
 
-    return [heading(columns, width), *window(len(names), draw, progress.shown_index or 0, height - 1)]
+    return [
+        heading(with_scale(columns, scale), width),
+        *window(len(names), draw, progress.shown_index or 0, height - 1),
+    ]
 
 
 def step_columns(columns: Sequence[Column], names: Sequence[str], width: int) -> tuple[Column, ...]:
@@ -89,6 +98,15 @@ def step_columns(columns: Sequence[Column], names: Sequence[str], width: int) ->
         longest = max(map(cell_len, names), default=0)
         columns = (replace(columns[0], width=max(longest, 20)), replace(columns[1], width=0), *columns[2:])
     return fit_columns(columns, width)
+
+
+def with_scale(columns: Sequence[Column], scale: LogScale) -> list[Column]:
+    """Return the columns of a heading that shows the scale of the curves, if there is room."""
+    title = f"{CURVE} {latency.tick(scale.low)}–{latency.tick(scale.high)}"
+    return [
+        replace(column, title=title) if column.title == CURVE and len(title) <= column.width else column
+        for column in columns
+    ]
 
 
 def map_rule(progress: Progress, pause: str, width: int) -> Text:
@@ -247,7 +265,7 @@ def percentile(value: Latency | None, field: str) -> str:
     return NONE if ns is None else duration_ns(ns)
 
 
-def _step(progress: Progress, index: int, name: str, columns: Sequence[Column]) -> Text:
+def _step(progress: Progress, index: int, name: str, columns: Sequence[Column], scale: LogScale) -> Text:
     planned, counts = progress.plan.steps[index], progress.counts
     values = {"STEP": name}
     if (step := progress.finished_steps.get(index)) is not None:
@@ -255,7 +273,7 @@ def _step(progress: Progress, index: int, name: str, columns: Sequence[Column]) 
         if step.ops and not step.settings.uniform:
             return line(" ", (glyph, style), " " + text_row(columns, name, figures.figures_text(step)))
         if step.ops:
-            values |= numbers(step, step.settings, counts, columns)
+            values |= numbers(step, step.settings, counts, columns, scale)
         elif reason := figures.failure(step):
             return line(" ", (glyph, style), " " + fit(f"{name.rstrip()}: {reason}", _width(columns)))
     elif index == progress.current_index:
@@ -264,7 +282,8 @@ def _step(progress: Progress, index: int, name: str, columns: Sequence[Column]) 
             return line(" ", (glyph, style), " " + text_row(columns, name, figures.figures_text(progress.snapshot)))
         if progress.snapshot and planned.settings.reports_own_figures:
             return line(" ", (glyph, style), " " + _report_row(columns, name, progress.snapshot))
-        values |= numbers(progress.snapshot, planned.settings, counts, columns) if progress.snapshot else {}
+        if progress.snapshot:
+            values |= numbers(progress.snapshot, planned.settings, counts, columns, scale)
     else:
         glyph, style = ("–", FAINT) if planned.skip else ("·", FAINT)
     running, waiting = index == progress.current_index, step is None
@@ -286,12 +305,12 @@ def _report_row(columns: Sequence[Column], name: str, snapshot: Snapshot) -> str
 
 
 def numbers(
-    step: Step | Snapshot, settings: Settings, counts: figures.Counts, columns: Sequence[Column]
+    step: Step | Snapshot, settings: Settings, counts: figures.Counts, columns: Sequence[Column], scale: LogScale
 ) -> dict[str, str]:
     """Return the cells of a step that has a rate, by the titles of their columns."""
     curve = next((column.width for column in columns if column.title == CURVE), 0)
     return {
-        CURVE: charts.sparkline(step.timeline, curve) if curve else "",
+        CURVE: charts.sparkline(step.timeline, curve, scale) if curve else "",
         "RATE/S": rate(step.rate_per_s) if step.ops else NONE,
         "FLUSH/SYNC": figures.per_sync_text(counts.flushes_per_sync(step, settings), settings),
         **{title: percentile(step.latency_ns, field) for title, field in PERCENTILES.items()},

@@ -20,7 +20,7 @@ from fstui.report.findings import ordered
 from fstui.tui.commands import BACK, COPY, HELP, HISTORY, LIST, PALETTE, QUIT, Command
 from fstui.tui.drawing import result as drawing
 from fstui.tui.drawing.cells import MIN_FRAME_WIDTH, paragraph, rule
-from fstui.tui.drawing.report import Detail, details
+from fstui.tui.drawing.report import IO_PATH, Detail, details
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.styles import HEAD
 from fstui.tui.widgets.lines import UNBOUNDED
@@ -56,8 +56,9 @@ class ResultScreen(BaseScreen):
         "with the requests that were passed on and dropped; why the storage is slow or not; tables of databases; and "
         "a comparison with published rates. Enter shows the selected row on a page of its own (the first time, press "
         "Enter twice). FLUSH/SYNC is the number of flushes per requested sync at the devices that the verdict is "
-        "about. W-AMP (write amplification) is the number of bytes that arrived there per byte written. * marks the "
-        "steps that the verdict is based on, unless it is based on all steps."
+        "about. W-AMP (write amplification) is the number of bytes that arrived there per byte written. All curves of "
+        "P99 OVER TIME have the scale that their heading shows. * marks the steps that the verdict is based on, unless "
+        "it is based on all steps."
     )
 
     def __init__(
@@ -92,7 +93,10 @@ class ResultScreen(BaseScreen):
         yield self.lines(
             "title", lambda width, _: [drawing.title(self.result, width, is_saved=self.from_history)], classes="line"
         )
-        yield self.lines("verdict", lambda width, height: [drawing.verdict(self.result, width, "w")], classes="line")
+        power_cut = "power cut: press r, then p" if self.result.simulated else "power-cut test: press w"
+        yield self.lines(
+            "verdict", lambda width, height: [drawing.verdict(self.result, width, power_cut)], classes="line"
+        )
         yield self.lines("speed", lambda width, height: drawing.speed(self.result, width))
         with Horizontal(id="answer"):
             with Vertical(id="words"):
@@ -213,7 +217,20 @@ class ResultScreen(BaseScreen):
         name = _title_of(self.chosen)
         drawn = self._explanation(self.chosen, width, UNBOUNDED if self.shows_all_evidence else height - 1)
         repeats_name = drawn and drawn[0].plain.strip() == name
-        return [rule(width, name), *(drawn[1:] if repeats_name else drawn)]
+        lines = [rule(width, name), *(drawn[1:] if repeats_name else drawn)]
+        return [*lines, *self._further_sections(name, width, height - len(lines))]
+
+    def _further_sections(self, name: str, width: int, height: int) -> list[Text]:
+        """Draw the sections of the result that fit into the empty part of a frame. ``name``: what it already shows."""
+        sections = [] if self.has_class("-huge") else [drawing.io_path_lines(self.result, self._step, width)]
+        sections = [] if name == IO_PATH else sections
+        others = (detail for detail in self.details if detail.title not in (name, IO_PATH))
+        sections += [[rule(width, detail.title), *detail.draw(width)] for detail in others]
+        drawn: list[Text] = []
+        for lines in sections:
+            if len(drawn) + len(lines) <= height:
+                drawn += lines
+        return drawn
 
     @property
     def _step(self) -> Step | None:

@@ -90,7 +90,7 @@ def _arrived(case: Case, proof: Proof) -> Conclusion:
 def _flushes_clause(accounts: Sequence[FlushAccount], per_sync: str) -> str:
     arrivals = [account.arrival for account in accounts]
     syncs, expected = count(sum(arrival.syncs for arrival in arrivals)), arrivals[0].expected
-    part = " traced" if any(account.arrival.syncs < account.syncs for account in accounts) else ""
+    part = " traced" if any(arrival.trace for arrival in arrivals) else ""
     all_arrived = all(arrival.flushes >= arrival.syncs for arrival in arrivals)
     if per_sync == "1.00" and expected == (1, 1) and all_arrived:
         return f"Each of {syncs}{part} syncs sent one flush"
@@ -98,7 +98,7 @@ def _flushes_clause(accounts: Sequence[FlushAccount], per_sync: str) -> str:
 
 
 def _attribution(case: Case, accounts: Sequence[FlushAccount]) -> str:
-    """Return a clause: the flushes that the trace attributes to fstui, or else the bytes that arrived."""
+    """Return a clause: the flushes that the trace attributes to others, or without a trace the bytes that arrived."""
     traced = [account.trace for account in accounts if account.arrival.trace and account.trace]
     if not traced:
         return _arrived_bytes(case, accounts)
@@ -106,8 +106,8 @@ def _attribution(case: Case, accounts: Sequence[FlushAccount]) -> str:
     others_clause = f"; {others}" if others else ""
     lower_clause = ""
     if traced[0].devices != accounts[0].devices:
-        lower_clause = f"; further down, at {words.devices(accounts[0].devices)}, they cannot be attributed"
-    return f". According to {TRACE}, these are fstui's own{others_clause}{lower_clause}"
+        lower_clause = f"; further down, at {words.devices(accounts[0].devices)}, its flushes cannot be identified"
+    return f"{others_clause}{lower_clause}"
 
 
 def _arrived_bytes(case: Case, accounts: Sequence[FlushAccount]) -> str:

@@ -134,8 +134,8 @@ def _what_flushes_show(case: Case) -> str:
     if any(account.trace_is_complete for account in accounts):
         return "The kernel's trace distinguishes their flushes from fstui's."
     if any(account.counters_are_complete for account in accounts):
-        return "Only steps and layers with a surplus of at most 5 % count."
-    return "Too few flushes still prove a fault; enough flushes prove nothing."
+        return "The verdict is based only on steps and layers where at most 5 % more arrived than expected."
+    return "These flushes are counted, too. So missing flushes prove a fault, but a sufficient number proves nothing."
 
 
 def _surplus(account: FlushAccount) -> str:

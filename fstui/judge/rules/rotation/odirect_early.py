@@ -36,10 +36,12 @@ def odirect_no_cache(case: Case) -> Iterator[Conclusion]:
     if paces:
         worst = fastest_pace(paces)
         claim = "was declared to have" if worst.platters.declared else "reports"
+        is_cached = any(node.write_cache == "write back" for node in worst.platters.devices)
+        disk, layer = ("drive", "cache") if is_cached else ("disk", "layer")
         yield Conclusion(
             title=f"O_DIRECT {rate(worst.step.rate_per_s)}/s on a disk with no cache",
-            sentence=f"{worst.direct_clause}, although the disk {claim} no write cache. A layer "
-            "below the kernel acknowledges early.",
+            sentence=f"{worst.direct_clause}, although the {disk} {claim} no write cache. "
+            f"A {layer} below the kernel acknowledges early.",
             verdict="suspicious",
             confidence="high" if worst.ratio_to_limit > FAR_TOO_FAST and worst.platters.declared else "medium",
             steps=[pace.step for pace in paces],

@@ -164,9 +164,8 @@ def test_trace_attributes_flushes_next_to_other_writers() -> None:
     judgement = verdict(None, measured, idle=busy("sda", 900, "mysqld"))
     assert (judgement.verdict, judgement.confidence) == ("consistent", "low")
     assert judgement.sentence == (
-        "Each of 2\xa0000 syncs sent one flush to sda. According to the kernel's trace, these are fstui's own; "
-        "other programs sent 4\xa0000 and kernel threads sent 714. This is based on 1.0 s of measurement; only a "
-        "power cut proves more."
+        "Each of 2\xa0000 traced syncs sent one flush to sda; other programs sent 4\xa0000 and kernel threads sent "
+        "714. This is based on 1.0 s of measurement; only a power cut proves more."
     )
     (line,) = finding(judgement, "flushes-arrive").evidence
     assert (
@@ -204,7 +203,7 @@ def test_trace_covers_only_the_first_layer() -> None:
     judgement = verdict(lvm, step(flushes=3, share=2, changes={"trace": seen}), idle=busy("sda", 900))
     assert (judgement.verdict, judgement.confidence) == ("consistent", "low")
     assert "syncs sent one flush to dm-0" in judgement.sentence
-    assert "further down, at sda, they cannot be attributed" in judgement.sentence
+    assert "further down, at sda, its flushes cannot be identified" in judgement.sentence
 
 
 def test_bytes_that_are_not_known_are_not_called_complete() -> None:
@@ -234,5 +233,4 @@ def test_trace_replaces_a_device_without_counters() -> None:
     assert verdict(blind, step(flushes=None, share=None)).verdict == "cannot-tell"
     judgement = verdict(blind, step(flushes=None, share=None, changes={"trace": (traced(us=2000),)}))
     assert (judgement.verdict, judgement.confidence) == ("consistent", "low")
-    sent = "Each of 2\xa0000 syncs sent one flush to sda. According to the kernel's trace, these are fstui's own."
-    assert sent in judgement.sentence
+    assert "Each of 2\xa0000 traced syncs sent one flush to sda. " in judgement.sentence
