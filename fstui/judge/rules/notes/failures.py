@@ -128,9 +128,9 @@ def steps_failed(case: Case) -> Iterator[Conclusion]:
     directory was moved or removed, or a database did not start.
 
     ## How it was measured
-    The database reported an error, or the process that writes the test data did. Failed syncs and writes do not count
-    here: they have a rule of their own, `sync-error`. A step that the filesystem does not support, for example one with
-    O_DIRECT, does not count either.
+    The database reported an error, or the process that writes the test data did. If only syncs and writes failed, there
+    is no note: they have a rule of their own, `sync-error`. A step that the filesystem does not support, for example
+    one with O_DIRECT, does not count.
 
     ## What it proves, and what it does not
     The note says nothing about the storage.
@@ -139,8 +139,10 @@ def steps_failed(case: Case) -> Iterator[Conclusion]:
     Check that the directory exists and is writable. If a database did not start, read its error in the result. Then run
     again.
     """
-    failed = [(step, step.error) for step in case.steps.all if step.error is not None and _is_step_failure(step.error)]
-    if 0 < len(failed) < len(case.steps.all):
+    errors = [(step, step.error) for step in case.steps.all if step.error is not None]
+    failed = [(step, error) for step, error in errors if error.errno not in _UNSUPPORTED_ERRNOS]
+    has_step_failure = any(_is_step_failure(error) for _, error in failed)
+    if has_step_failure and len(failed) < len(case.steps.all):
         step, first_error = failed[0]
         failed_of_all = f"{count(len(failed))} of {count(len(case.steps.all))} steps failed"
         yield Conclusion(

@@ -102,6 +102,13 @@ def test_failed_steps_with_the_same_name_all_count() -> None:
     assert (found.title, len(found.evidence)) == ("2 of 3 steps failed, the first in chdir", 2)
 
 
+def test_steps_that_failed_with_other_errors_also_count() -> None:
+    """A disk that is removed makes ext4 read-only, and later steps fail because a file was left."""
+    failures = (failed_step("write", "open", errno.EROFS), failed_step("fsync", "open", errno.EEXIST))
+    assert "steps-failed" not in rules(verdict(None, *failures)), "no other step is judged"
+    assert finding(verdict(None, step(), *failures), "steps-failed").title.startswith("2 of 3 steps failed")
+
+
 @pytest.mark.parametrize("steps", [
     (step(),), (failed_step("fsync"),), (step(), failed_step("fsync", "fdatasync")),
     (step(), failed_step("fsync", "pwrite")),
