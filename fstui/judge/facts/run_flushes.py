@@ -70,7 +70,8 @@ class RunFlushes:
             _topmost_missing(self.accounts(write_step)) or self._worst_interval(write_step) for write_step in steps
         )
         several_writers = map(_topmost_missing, map(self.accounts, self._steps.synced_by_several_writers))
-        return tuple(account for account in (*one_writer, *several_writers) if account)
+        missing = (account for account in (*one_writer, *several_writers) if account)
+        return tuple(account for account in missing if not self._cache_was_switched(account.level))
 
     @cached_property
     def missing_bytes(self) -> tuple[FlushAccount, ...]:
@@ -216,6 +217,11 @@ class RunFlushes:
     def _steps_without_fua(self) -> list[WriteStep]:
         """The synced steps whose flushes can be counted, because devices do not count FUA writes."""
         return [write_step for write_step in self._steps.synced if not write_step.writes_fua]
+
+    def _cache_was_switched(self, level: Level) -> bool:
+        """Return whether a write cache was switched in any step. Then it may also have been off during a part of a step
+        in which no change was noticed, and the kernel rightly sent no flushes."""
+        return any(step.has_changed(node.id, "write cache") for step in self._steps.all for node in level.path)
 
     def _worst_interval(self, write_step: WriteStep) -> FlushAccount | None:
         missing = filter(None, self._missing_in_intervals(write_step))

@@ -23,6 +23,15 @@ def test_backing_filesystem_without_barriers_sends_none() -> None:
     assert "flushes-missing" not in rules(judgement)
 
 
+def test_switched_cache_may_explain_missing_flushes() -> None:
+    """A drive's cache was switched off and on again, also during a step in which no change was noticed."""
+    switched = step("fsync", changes={"changed": ("sda: write cache write back → write through",)})
+    judgement = verdict(None, switched, step(flushes=0.45))
+    assert judgement.verdict == "cannot-tell" and "flushes-missing" not in rules(judgement)
+    assert "storage changed" in judgement.sentence
+    assert verdict(None, step("fsync"), step(flushes=0.45)).verdict == "not-durable"
+
+
 def test_two_files_on_two_filesystems_share_the_flushes() -> None:
     stack = two_loops("raid0", filesystem(name="/", below=("sda",)), disk())
     elsewhere = filesystem(name="/b", below=("sdb",))
