@@ -2,9 +2,11 @@
 
 import asyncio
 import shlex
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import click
@@ -12,7 +14,7 @@ from msgspec.structs import replace
 
 from fstui.cli.delivery import print_report
 from fstui.cli.execution import FAILED, UNACCEPTABLE
-from fstui.cli.interruption import Interruption
+from fstui.cli.interruption import SIGNALS
 from fstui.cli.options import (
     Duration,
     combine,
@@ -24,10 +26,9 @@ from fstui.cli.options import (
     yes_option,
 )
 from fstui.cli.output import say
-from fstui.fleet import job, report, results
-from fstui.fleet.remote import Request, nodes_of
+from fstui.fleet import report, results
+from fstui.fleet.remote import NO_CLUSTERSHELL, Request, nodes_of
 from fstui.fleet.results import Fleet
-from fstui.fleet.ssh import Fanout
 from fstui.model.errors import Refused
 from fstui.model.quantities import size
 from fstui.runs import scenarios
@@ -215,14 +216,13 @@ def clean(directory: Path, **options: Any) -> int:
 
     Example: fstui fleet clean fstui-fleet-20261120-031244
     """
-    return asyncio.run(_clean(results.read_fleet(directory), _base_request("clean", options)))
-
-
-async def _clean(hosts: Fleet, request: Request) -> int:
-    fanout = Fanout(request)
-    interruption = _listen(fanout)
-    troubles = await job.clean(request, hosts, fanout, _print_answer)
-    return interruption.exit_code or (FAILED if troubles else 0)
+    hosts = results.read_fleet(directory)
+    job = _job_module()
+    request = _base_request("clean", options)
+    fanout = job.Fanout(request)
+    signals = _Signals(fanout)
+    troubles = job.clean(request, hosts, fanout, lambda node, message: say(f"{node}: {message}"))
+    return signals.exit_code or (FAILED if troubles else 0)
 
 
 def _permissions(options: dict[str, Any]) -> list[str]:
@@ -248,31 +248,17 @@ def _request(command: str, arguments: Sequence[str], options: dict[str, Any]) ->
         scenario=options.get("scenario", ""),
     )
     file = None if request.installed else _file_to_copy(options["pyz"])
-    return asyncio.run(_perform(job.FleetJob(request, nodes, options["into"], file), request, options))
-
-
-async def _perform(fleet_job: job.FleetJob, request: Request, options: dict[str, Any]) -> int:
-    interruption = _listen(fleet_job.fanout)
-    hosts = await fleet_job.run(_print_answer)
-    interruption.release()
-    directory, file_bytes = fleet_job.directory, fleet_job.max_leftover_bytes
-    await print_report(report.report_of(hosts), options["format_"], options["output"], interruption.timeout_s)
-    show_command = f"fstui fleet show {shlex.quote(str(directory))}"
-    say(f"The results are in {directory}. To print them again: {show_command}")
+    job = _job_module().FleetJob(request, nodes, options["into"], file, lambda node, message: say(f"{node}: {message}"))
+    signals = _Signals(job.fanout)
+    hosts = job.run()
+    asyncio.run(print_report(report.report_of(hosts), options["format_"], options["output"]))
+    show_command = f"fstui fleet show {shlex.quote(str(job.directory))}"
+    say(f"The results are in {job.directory}. To print them again: {show_command}")
     runs = ["the saved runs"] if any(host.run for host in hosts.results) else []
+    file_bytes = job.max_leftover_bytes
     if leftovers := [*([f"the file and what it unpacked ({size(file_bytes)} each)"] if file_bytes else []), *runs]:
-        say(f"The hosts keep {' and '.join(leftovers)}. To remove them: {_clean_command(directory, request)}")
-    return interruption.exit_code or _exit_status(hosts, options.get("fail_on", ()))
-
-
-def _listen(fanout: Fanout) -> Interruption:
-    interruption = Interruption()
-    interruption.listen(fanout.stop, "every host ends its run and cleans up")
-    return interruption
-
-
-def _print_answer(node: str, answer: str) -> None:
-    say(f"{node}: {answer}")
+        say(f"The hosts keep {' and '.join(leftovers)}. To remove them: {_clean_command(job.directory, request)}")
+    return signals.exit_code or _exit_status(hosts, options.get("fail_on", ()))
 
 
 def _clean_command(directory: Path, request: Request) -> str:
@@ -280,6 +266,15 @@ def _clean_command(directory: Path, request: Request) -> str:
     values = {"--place": request.place, "--become": request.become, "--ssh": ssh}
     options = [word for name, value in values.items() if value for word in (name, value)]
     return shlex.join(["fstui", "fleet", "clean", str(directory), *options])
+
+
+def _job_module() -> ModuleType:
+    """Return the module that reaches hosts. Raises Refused without ClusterShell."""
+    try:
+        from fstui.fleet import job  # noqa: PLC0415  only where hosts are reached
+    except ImportError:
+        raise Refused(NO_CLUSTERSHELL) from None
+    return job
 
 
 def _base_request(command: str, options: dict[str, Any]) -> Request:
@@ -304,6 +299,24 @@ def _file_to_copy(pyz_option: Path | None) -> Path:
             f"{python} -m tests.release"
         )
     return pyz
+
+
+class _Signals:
+    """Handles signals. After the first, every host ends its run and cleans up. A second one ends fstui at once."""
+
+    def __init__(self, fanout: Any) -> None:
+        self.exit_code = 0
+        self._fanout = fanout
+        for number in SIGNALS:
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, self._handle_signal)
+
+    def _handle_signal(self, number: int, _: object) -> None:
+        if self.exit_code:
+            sys.exit(128 + number)  # every ssh ends with this process, and then the run on its host
+        self.exit_code = 128 + number
+        self._fanout.stop()
+        say("fstui: stopping: every host ends its run and cleans up. A second signal does not wait for that")
 
 
 def _exit_status(hosts: Fleet, fail_on: Sequence[str]) -> int:

@@ -1,6 +1,8 @@
 """Find sysbench and the database servers on PATH and in the usual directories, with their versions."""
 
 import asyncio
+import contextlib
+import errno
 import os
 import re
 import shutil
@@ -10,7 +12,6 @@ from typing import NamedTuple
 
 from fstui.measure.kinds.servers import KINDS, kind_of_version
 from fstui.model.errors import Refused
-from fstui.shell import ShellCommand
 
 TOOL_TIMEOUT_S = 15.0
 MIN_SYSBENCH_VERSION = (1, 0)
@@ -43,6 +44,8 @@ class Programs(NamedTuple):
     """fstui runs as root and may mount filesystems."""
 
 
+_ANY_STATUS = tuple(range(-64, 256))
+"""All exit statuses and signals: the caller decides what they mean."""
 ALL_PROGRAMS = Programs(servers=frozenset(KINDS), sysbench=True)
 NO_PROGRAMS = Programs(frozenset(), sysbench=False, oltp_refusal="sysbench cannot be found: a directory in PATH hangs")
 
@@ -101,17 +104,35 @@ async def output_of(
     directory: str | None = None,
 ) -> tuple[int, str]:
     """Run a tool. Return its status (-1 after TOOL_TIMEOUT_S), and stdout and stderr in one text."""
-    reading_fd, writing_fd = os.pipe()
-    with os.fdopen(reading_fd) as pipe:
-        with os.fdopen(writing_fd, "w") as writer:  # a password and a few words fit into a pipe
-            writer.write(stdin)
-        command = ShellCommand(
-            [program, *arguments], TOOL_TIMEOUT_S, pipe.fileno(), environment=environment, directory=directory
+    import sh  # noqa: PLC0415  slow to import, and only needed for databases
+
+    try:
+        running = sh.Command(program)(
+            *arguments,
+            _in=stdin,
+            _env={**os.environ, **(environment or {})},
+            _cwd=directory,
+            _err_to_out=True,
+            _tty_out=False,
+            _new_session=True,
+            _ok_code=_ANY_STATUS,
+            _bg=True,
+            _bg_exc=False,
         )
-    result = await command.finish()
-    if result.code is None:
+    except sh.CommandNotFound:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), program) from None
+    # ``await running`` would check only once a second whether a tool that has closed its output has ended
+    waiting = asyncio.ensure_future(asyncio.to_thread(running.wait))
+    try:
+        async with asyncio.timeout(TOOL_TIMEOUT_S):
+            await asyncio.shield(waiting)
+    except TimeoutError:
         return -1, f"FATAL: no answer for {TOOL_TIMEOUT_S:.0f} s"
-    return result.code, (result.out + result.err).decode(errors="replace")
+    finally:
+        if not waiting.done():
+            with contextlib.suppress(ProcessLookupError):
+                running.kill_group()
+    return running.exit_code, running.stdout.decode(errors="replace")
 
 
 def _candidates(name: str, directories: Iterable[str]) -> list[str]:

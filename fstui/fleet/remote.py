@@ -11,12 +11,9 @@ if it is safe in this way, otherwise a new directory from mktemp(1).
 
 import base64
 import re
-import secrets
 import shlex
 import sys
 from collections.abc import Iterable
-
-import msgspec
 
 from fstui.model.base import Base
 from fstui.model.errors import Refused
@@ -162,12 +159,9 @@ class Request(Base, frozen=True, kw_only=True):
     ssh: str = "ssh"
     """The ssh command line, with the user's own options."""
     fanout: int = 64
+    connect_s: int = 10
     timeout_s: float = 120.0
-    """Seconds for one connection to a host."""
-    digest: str = ""
-    """The SHA-256 digest of the file."""
-    mark: str = msgspec.field(default_factory=lambda: f"fstui-fleet-{secrets.token_hex(8)}")
-    """The first word of each line that the scripts print."""
+    """Seconds for one host, from the connection to its document."""
 
 
 def nodes_of(text: str) -> tuple[str, ...]:
@@ -203,19 +197,19 @@ def fold(names: Iterable[str]) -> str:
         return ",".join(nodes)
 
 
-def find_script(request: Request) -> str:
+def find_script(request: Request, mark: str, digest: str) -> str:
     """Return the script that prints ``ready PLACE``, or ``copy`` if the file is missing or damaged."""
     reply = f'[ -n "$place" ] && {_FILE_IS_CURRENT} && say "ready $place" || say copy'
-    return _ssh_argument(request, request.place, f"{_REQUIRE_PYTHON}{_FIND_PLACE}{_SET_FILE}{reply}")
+    return _ssh_argument(request, mark, digest, request.place, f"{_REQUIRE_PYTHON}{_FIND_PLACE}{_SET_FILE}{reply}")
 
 
-def receive_script(request: Request) -> str:
+def receive_script(request: Request, mark: str, digest: str) -> str:
     """Return the script that writes its stdin to the file, completely or not at all, and prints ``ready PLACE``."""
     script = _FIND_PLACE + _CREATE_PLACE + _REQUIRE_PLACE + _SET_FILE + _RECEIVE_FILE
-    return _ssh_argument(request, request.place, script)
+    return _ssh_argument(request, mark, digest, request.place, script)
 
 
-def run_script(request: Request, place: str) -> str:
+def run_script(request: Request, mark: str, digest: str, place: str) -> str:
     """Return the script that runs the command. It prints ``begin``, the document, and ``end`` with the exit status."""
     words = [request.command, *map(shlex.quote, request.arguments)]
     write_scenario = ""
@@ -224,21 +218,22 @@ def run_script(request: Request, place: str) -> str:
         write_scenario, words[1] = _WRITE_SCENARIO.format(text=text), _SCENARIO_PATH
     if request.installed:
         command_script = _RUN_COMMAND.format(command=f"{request.installed} {' '.join(words)}")
-        return _ssh_argument(request, "", write_scenario + command_script)
+        return _ssh_argument(request, mark, digest, "", write_scenario + command_script)
     is_removed = request.remove or TEMPORARY in place
     command_script = _MARK_IN_USE + write_scenario + _RUN_COMMAND.format(command=f'sh "$file" {" ".join(words)}')
     cleanup = f'rm -f "$using"\n{_REMOVE_FILE}' if is_removed else _UNMARK_AND_REPORT_SIZE
-    return _ssh_argument(request, place, _FIND_PLACE + _REQUIRE_PLACE + _SET_FILE + command_script + cleanup)
+    script = _FIND_PLACE + _REQUIRE_PLACE + _SET_FILE + command_script + cleanup
+    return _ssh_argument(request, mark, digest, place, script)
 
 
-def clean_script(request: Request, runs: Iterable[str]) -> str:
+def clean_script(request: Request, mark: str, runs: Iterable[str]) -> str:
     """Return the script that removes the saved runs with these ids, the file and what it unpacked."""
-    return _ssh_argument(request, request.place, f"ids={shlex.quote(' '.join(runs))}\n{_CLEAN}")
+    return _ssh_argument(request, mark, "", request.place, f"ids={shlex.quote(' '.join(runs))}\n{_CLEAN}")
 
 
-def _ssh_argument(request: Request, place: str, script: str) -> str:
+def _ssh_argument(request: Request, mark: str, digest: str, place: str, script: str) -> str:
     """Return the command for ssh. It replaces the login shell with sh, because csh cannot run the script."""
-    variables = {"mark": request.mark, "digest": request.digest, "wanted": place}
+    variables = {"mark": mark, "digest": digest, "wanted": place}
     assignments = "".join(f"{name}={shlex.quote(value)}\n" for name, value in variables.items())
     as_root = {"": "", "sudo": "sudo -n -- ", "doas": "doas -n "}[request.become]
     return f"exec {as_root}sh -c {shlex.quote(assignments + _PRELUDE + script)}"

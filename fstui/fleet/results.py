@@ -24,7 +24,6 @@ from fstui.model.storage import Node, Target
 from fstui.model.watch import WatchReport
 from fstui.report.documents import ListDocument
 from fstui.report.findings import leading_finding
-from fstui.shell import MAX_BYTES
 from fstui.state.files import open_parent, write_atomically
 from fstui.storage.layers import kind
 from fstui.storage.layers.devices.disk import is_over_own_network
@@ -32,6 +31,8 @@ from fstui.storage.layers.devices.disk import is_over_own_network
 SCHEMA = "fstui.fleet/1"
 ABOUT = "fleet.json"
 DEFAULT_NAME = "fstui-fleet-{:%Y%m%d-%H%M%S}"
+MAX_BYTES = 32 << 20
+"""Largest size of one document. The longest scenario produces a few MB."""
 PARTS = 5
 """A step is divided into this many parts of equal length, which show how much its rate varies."""
 _MAX_VALUE = 60

@@ -1,9 +1,7 @@
 """Run a campaign on the witness: cut the power of HOST repeatedly with the user's commands, and verify each cut."""
 
-import math
 import re
 import shlex
-import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -20,8 +18,8 @@ from fstui.powercut.campaign import PATTERNS, CampaignCut, CampaignSettings, Cam
 from fstui.powercut.log import BadLog
 from fstui.powercut.power_cuts import figures_of
 from fstui.powercut.records import PREFIX
+from fstui.powercut.shell import POLL_INTERVAL_S, CommandResult, ShellCommand
 from fstui.powercut.witness import SILENCE_TIMEOUT_S, LogNotWritten, Witness
-from fstui.shell import POLL_INTERVAL_S, CommandResult, ShellCommand
 
 CONNECT_TIMEOUT_S = 10
 BOOT_ID_TIMEOUT_S = 60.0
@@ -45,6 +43,7 @@ NO_DEVICE_TEXT = "does not exist"
 """Text that mount(8) prints if there is no such device. Then it is not known whether data is lost."""
 _BOOT_ID = re.compile(rb"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$", re.MULTILINE)
 _READ_BOOT_ID = "cat /proc/sys/kernel/random/boot_id"
+_NO_TIMEOUT_S = 1e9
 
 
 class CampaignStop(Exception):  # noqa: N818  its message is printed
@@ -72,6 +71,8 @@ class CutCampaign:
         self._last_boot_id = ""
         """The boot id of HOST after the previous cut; empty if unknown."""
         self._off_command: ShellCommand | None = None
+        self._off_end: tuple[CommandResult, float] | None = None
+        """Result of the off command, and when the command ended."""
 
     @property
     def settings(self) -> CampaignSettings:
@@ -127,7 +128,7 @@ class CutCampaign:
     def _ssh_command(self, script: str) -> list[str]:
         return [*ssh.command_line(self.settings.ssh, CONNECT_TIMEOUT_S), "--", self.settings.host, script]
 
-    def _run_ssh(self, script: str, timeout_s: float, stdin: Path | int = subprocess.DEVNULL) -> CommandResult:
+    def _run_ssh(self, script: str, timeout_s: float, stdin: Path | None = None) -> CommandResult:
         return ShellCommand(self._ssh_command(script), timeout_s, stdin).wait()
 
     def _fstui_command(self, *arguments: str) -> str:
@@ -199,8 +200,8 @@ class CutCampaign:
         arguments += [item for key, value in PATTERNS[self.cut.pattern].items() for item in ("--set", f"{key}={value}")]
         self._save("write")
         witness = Witness(path)
-        writer = ShellCommand(self._ssh_command(self._fstui_command(*arguments)), math.inf, is_piped=True)
-        self._off_command = None
+        writer = ShellCommand(self._ssh_command(self._fstui_command(*arguments)), _NO_TIMEOUT_S, is_piped=True)
+        self._off_command, self._off_end = None, None
         spoiled = ""
         try:
             try:
@@ -215,13 +216,14 @@ class CutCampaign:
         if self._off_command is None:
             self._finish_without_cut(witness, writer_end, spoiled)
             return False
-        result = self._off_command.wait()  # it still runs if the connection broke
-        self._check_result("off", result)
+        while (off_result := self._off_result()) is None:  # the connection broke while the off command ran
+            time.sleep(POLL_INTERVAL_S)
+        result, ended_at = off_result
         self._save(
             "wait",
             off_took_s=result.elapsed_s,
             off_printed=result.printed[-MAX_PRINTED_CHARS:],
-            silent_after_s=witness.acknowledged_at - result.ended_s,
+            silent_after_s=witness.acknowledged_at - ended_at,
             spoiled=spoiled,
         )
         return True
@@ -253,13 +255,12 @@ class CutCampaign:
                 self._show("power off")
                 self._save("off")
                 self._off_command = self._start_command(self.settings.off)
-            if off_result := self._off_command.poll():
-                self._check_result("off", off_result)
+            if off_result := self._off_result():
                 if is_silent:
                     break
-                alive_s = now_s - off_result.ended_s
-                if alive_s > MAX_ALIVE_S:
-                    return f"HOST was still writing {seconds(alive_s)} after the off command returned"
+                _, off_end_s = off_result
+                if now_s - off_end_s > MAX_ALIVE_S:
+                    return f"HOST was still writing {seconds(now_s - off_end_s)} after the off command returned"
         return ""
 
     def _wrong_filesystem(self, witness: Witness) -> str:
@@ -270,6 +271,13 @@ class CutCampaign:
         if mount_point == expected:
             return ""
         return f"the records went to the filesystem of {mount_point}, not of {expected}"
+
+    def _off_result(self) -> tuple[CommandResult, float] | None:
+        """Return the result of the off command and when it ended; None while it runs. Raises CampaignStop."""
+        if self._off_end is None and self._off_command and (result := self._off_command.poll()) is not None:
+            self._check_result("off", result)
+            self._off_end = result, time.monotonic()
+        return self._off_end
 
     def _finish_without_cut(self, witness: Witness, writer_end: CommandResult, spoiled: str) -> None:
         log = witness.log

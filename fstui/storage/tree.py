@@ -25,6 +25,8 @@ class Tree:
 
     def __init__(self, root: Path = Path("/")) -> None:
         self._root = str(root).rstrip("/")
+        self.is_real = self._root == ""
+        """Whether this is the running system and not a made-up tree."""
 
     def data(self, path: str, limit_bytes: int = SMALL_BYTES) -> bytes | None:
         try:
@@ -71,13 +73,6 @@ class Tree:
                 return tuple(sorted(entry.name for entry in entries))
         except (OSError, ValueError):
             return ()
-
-    def modified_ns(self, path: str) -> int | None:
-        """Return when an entry of a directory was last added, replaced or removed; None if that cannot be read."""
-        try:
-            return os.stat(self._root + path).st_mtime_ns  # noqa: PTH116  as for the other methods
-        except OSError:
-            return None
 
     def link(self, path: str) -> str | None:
         """Return the target of a symbolic link as it is written, or None."""

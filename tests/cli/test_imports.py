@@ -9,7 +9,7 @@ import pytest
 
 from tests.terminal.pty_app import PtyApp
 
-HEAVY = ("textual", "rich", "click", "msgspec", "psutil", "asyncio")
+HEAVY = ("textual", "rich", "click", "msgspec", "psutil", "pyudev", "sh", "asyncio")
 
 
 def modules_after(*arguments: str) -> set[str]:
@@ -34,12 +34,12 @@ def test_the_version_needs_no_heavy_import() -> None:
 
 
 def test_help_imports_no_command() -> None:
-    assert modules_after("--help").isdisjoint({"textual", "psutil", "asyncio"})
+    assert modules_after("--help").isdisjoint({"textual", "psutil", "pyudev", "sh", "asyncio"})
 
 
 @pytest.mark.parametrize("arguments", [("list",), ("scenarios",), ("history",), ("schema",), ("clean",)])
 def test_commands_load_neither_textual_nor_psutil(arguments: tuple[str, ...]) -> None:
-    assert modules_after(*arguments).isdisjoint({"textual", "psutil"})
+    assert modules_after(*arguments).isdisjoint({"textual", "psutil", "sh"})
 
 
 def test_the_first_screen_needs_no_psutil() -> None:
@@ -57,7 +57,7 @@ def test_the_first_screen_needs_no_psutil() -> None:
         "print(*sys.modules)\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, text=True)
-    assert "textual" in done.stdout.split() and {"psutil", "html.entities"}.isdisjoint(done.stdout.split())
+    assert "textual" in done.stdout.split() and {"psutil", "sh", "html.entities"}.isdisjoint(done.stdout.split())
 
 
 def test_the_app_does_not_load_openssl(tmp_path: Path) -> None:
@@ -100,5 +100,5 @@ def test_the_app_starts_without_click(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_headless_run_loads_no_textual(scenario: str, target: object) -> None:
     loaded = modules_after("run", scenario, str(target))
-    assert "textual" not in loaded
+    assert {"textual", "sh"}.isdisjoint(loaded)
     assert "asyncio" in loaded

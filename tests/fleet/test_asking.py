@@ -1,6 +1,5 @@
 """Requests to hosts and their answers, with an ssh that runs everything on this host."""
 
-import asyncio
 import contextlib
 import csv
 import io
@@ -11,12 +10,13 @@ import shlex
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
-from fstui.fleet.remote import Request, fold, nodes_of, run_script
-from fstui.fleet.ssh import Fanout, HostTrouble
+from fstui.fleet.remote import Request, fold, nodes_of
+from fstui.fleet.ssh import Fanout, SshResult, local_command
 from fstui.model.errors import Refused
 from fstui.ssh import command_line
 from tests import prefork
@@ -309,34 +309,38 @@ def test_a_signal_ends_the_run_on_a_host(ssh: str, tmp_path: Path) -> None:
     assert "exit 143" in out and f"{waiting}: stopped before fstui connected to it" in out
 
 
-async def test_a_host_that_ignores_a_stop_is_left(ssh: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_host_that_ignores_a_stop_is_left(ssh: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fstui.fleet.ssh._CLEANUP_TIMEOUT_S", 0.0)
     begun, ended = tmp_path / "begun", tmp_path / "ended"
     for fifo in (begun, ended):
         os.mkfifo(fifo)
-    fanout = Fanout(Request(command="run", ssh=ssh))
-    running = asyncio.ensure_future(
-        fanout.run("db1", f"trap '' TERM; exec 5>{ended}; echo >{begun}; while :; do sleep 0.05; done")
-    )
-    reading = asyncio.ensure_future(asyncio.to_thread(ended.read_text))  # until no process of the host is left
-    await asyncio.to_thread(begun.read_text)
-    fanout.stop()
-    with pytest.raises(HostTrouble, match="no answer within"):
-        await running
-    assert await reading == ""
+    request = Request(command="run", ssh=ssh)
+    script = f"trap '' TERM; exec 5>{ended}; echo >{begun}; while :; do sleep 0.05; done"
+    fanout, answers = Fanout(request), list[SshResult]()
+
+    def stop() -> None:
+        begun.read_text()
+        fanout.stop()
+
+    stopping = threading.Thread(target=stop, daemon=True)
+    stopping.start()
+    reading = threading.Thread(target=ended.read_text, daemon=True)  # it ends when no process of the host is left
+    reading.start()
+    fanout.run({"db1": local_command(request, script)}, lambda _, answer: answers.append(answer), timeout_s=60)
+    stopping.join()
+    reading.join(60)
+    assert [answer.code for answer in answers] == [None] and not reading.is_alive()
 
 
-async def test_many_connections_open_many_files(ssh: str) -> None:
+def test_many_connections_open_many_files(ssh: str) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) + 40, hard))
     try:
-        request = Request(command="list", ssh=ssh, fanout=30, installed="sleep 0.5; true")
-        fanout = Fanout(request)
-
-        async def connect(node: str) -> str:
-            return (await fanout.run(node, run_script(request, ""))).values["end"]
-
-        assert await fanout.visit(map(str, range(30)), connect, lambda *_: None) == {}
+        request = Request(command="list", ssh=ssh, fanout=30)
+        codes: list[int | None] = []
+        commands = {str(number): local_command(request, "sleep 0.5") for number in range(30)}
+        Fanout(request).run(commands, lambda _, answer: codes.append(answer.code), timeout_s=60)
+        assert codes == [0] * 30
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 

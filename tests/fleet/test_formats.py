@@ -17,7 +17,6 @@ from fstui.model.steps import TimelinePoint
 from fstui.model.storage import Node, Reading
 from fstui.report.formats import render_report, report_names
 from fstui.report.formats.json import line
-from fstui.shell import MAX_BYTES
 from tests.cli.test_watch import REPORT
 from tests.factories import storage
 from tests.factories.samples import RUN
@@ -182,7 +181,7 @@ def test_documents_that_cannot_be_read_have_a_reason(tmp_path: Path) -> None:
     results.save_document(tmp_path, "db1", HONEST)
     results.save_document(tmp_path, "broken", b"{")
     with (tmp_path / "huge.json").open("wb") as file:
-        file.truncate(MAX_BYTES + 1)
+        file.truncate(results.MAX_BYTES + 1)
     found = results.read_fleet(tmp_path)
     assert [result.node for result in found.results] == ["db1"]
     assert found.about.troubles == {

@@ -37,7 +37,7 @@ def received(tmp_path: Path) -> Iterator[Receive]:
     found: list[Path] = []
 
     def call(home: Path | None = None, place: str = "", before: str = "") -> str:
-        script = receive_script(Request(command="list", place=place, mark="mark", digest=digest))
+        script = receive_script(Request(command="list", place=place), "mark", digest)
         env = {"PATH": os.environ["PATH"], **({"HOME": str(home)} if home else {})}
         words = ["unshare", "-m", "sh", "-c", f"{before}; {script}"] if before else ["sh", "-c", script]
         done = subprocess.run(words, input=CONTENT, capture_output=True, env=env, cwd=tmp_path, check=True)
@@ -129,7 +129,7 @@ def test_a_link_of_another_user_is_not_followed(received: Receive, tmp_path: Pat
 def test_clean_needs_no_free_space(tmp_path: Path, option: str, cleaned: bool) -> None:
     place = tmp_path / "place"
     place.mkdir()
-    script = clean_script(Request(command="clean", place=str(place / "fstui-fleet"), mark="mark"), ())
+    script = clean_script(Request(command="clean", place=str(place / "fstui-fleet")), "mark", ())
     mount = f"""mount -t tmpfs -o mode=700,size=64k tmpfs {place} && mkdir -m 700 {place}/fstui-fleet &&
         ! head -c 1M /dev/zero 2>/dev/null >{place}/fstui-fleet/fstui-1.pyz && mount -o remount,{option} {place}"""
     after = f"ls {place}/fstui-fleet 2>/dev/null"

@@ -2,9 +2,12 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -12,6 +15,7 @@ import pytest
 from fstui.model.errors import Refused
 from fstui.simulate.lab import kernel, laboratory
 from fstui.simulate.lab.laboratory import KINDS, Lab, LabVolume
+from fstui.state import ledger
 from tests.real import headless
 from tests.real.disks import require_kernel, tool
 
@@ -24,7 +28,7 @@ def lab(workshop: Path) -> Iterator[Lab]:
     tool("mke2fs")
     done = headless.call("lab", "make", workshop / "class")
     assert done.returncode == 0, done.stderr.decode()
-    assert b"not created" not in done.stderr
+    assert b"not made" not in done.stderr
     yield laboratory.current()
     if laboratory.entries():
         done = headless.call("lab", "remove")
@@ -121,6 +125,17 @@ def storages_of(run: str) -> int:
     return len(lab.volumes) if lab.run == run else -1
 
 
+SWAPPER = """
+import ctypes, os, sys
+libc = ctypes.CDLL(None)
+os.chdir(sys.argv[1])
+os.setgid(65534), os.setuid(65534)
+while True:
+    for name in sys.argv[3:]:
+        libc.renameat2(-100, os.fsencode(name), -100, os.fsencode(sys.argv[2]), 2)
+"""
+
+
 def test_directory_that_another_user_may_rename_is_refused(workshop: Path) -> None:
     theirs = workshop / "theirs"
     theirs.mkdir()
@@ -130,6 +145,41 @@ def test_directory_that_another_user_may_rename_is_refused(workshop: Path) -> No
         done = headless.call("lab", "make", place)
         assert done.returncode == 2 and b"nobody" in done.stderr
         assert not place.exists()
+
+
+@pytest.mark.parametrize("link", [True, False], ids=["a link", "a directory"])
+def test_nothing_is_mounted_where_a_name_was_swapped(workshop: Path, link: bool) -> None:
+    """Descriptors decide, not names. Here another user owns the directory after it was checked."""
+    victim = workshop / "victim"
+    victim.mkdir(0o700)
+    theirs = workshop / "theirs"
+    theirs.mkdir()
+    decoy = theirs / "decoy"
+    decoy.symlink_to(victim) if link else decoy.mkdir()
+    os.chown(theirs, 65534, 65534)
+    words = [sys.executable, "-c", SWAPPER, str(theirs), "decoy", "class"]
+    with subprocess.Popen(words) as swapper:
+        try:
+            for _ in range(20):
+                with suppress(Refused, OSError):
+                    laboratory.make(str(theirs), "class")
+                points = [Path(point) for entry in laboratory.entries() for point in kernel.mount_points(entry.run)]
+                assert all(point.is_relative_to(theirs) for point in points)
+                assert victim.stat().st_mode & 0o7777 == 0o700 and list(victim.iterdir()) == []
+                clear(theirs)
+        finally:
+            swapper.kill()
+            clear(theirs)
+
+
+def clear(directory: Path) -> None:
+    """Remove what was made there, complete or not, before the next try."""
+    for entry in laboratory.entries():
+        kernel.remove(entry.run)
+        ledger.delete_entry(entry)
+    for each in directory.iterdir():
+        if each.is_dir() and not each.is_symlink() and any(each.iterdir()):
+            shutil.rmtree(each, ignore_errors=True)
 
 
 def test_existing_directory_is_refused(workshop: Path) -> None:

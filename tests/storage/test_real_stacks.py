@@ -122,6 +122,7 @@ def test_reused_mount_number_over_upperdir(opened: ExitStack, tmp_path: Path) ->
 
 def test_zram_is_memory_and_can_be_removed(opened: ExitStack, tmp_path: Path) -> None:
     watch = Watch()
+    opened.callback(watch.close)
     with disks.zram(tmp_path) as storage:
         assert watch.has_changed()
         (lowest,) = target_of(str(storage.directory), survey()).lowest

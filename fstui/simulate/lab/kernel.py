@@ -1,51 +1,89 @@
-"""Create and remove the mounts and the cgroup of one laboratory.
+"""Create and remove the loop devices, the mounts and the cgroup of one laboratory.
 
-Each of these is marked with the laboratory's run id: a mount in its source or in the name of its image, a cgroup in its
-name. The marks remain when the laboratory's directory is renamed or its files are deleted.
+Each of these is marked with the laboratory's run id: a loop device in its file name, a mount in its source, a cgroup in
+its name. The marks remain when the laboratory's directory is renamed or its files are deleted.
 """
 
 import ctypes
 import errno
+import fcntl
 import os
+import struct
 import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
+from typing import BinaryIO, NamedTuple, cast
 
-from fstui.measure.wire.stdio import die_with_parent
 from fstui.model.errors import Refused
 from fstui.proc import Mount, mounts, read_text
 
+LOOP_CLR_FD, LOOP_GET_STATUS64, LOOP_CONFIGURE, LOOP_CTL_GET_FREE = 0x4C01, 0x4C05, 0x4C0A, 0x4C82
+LO_FLAGS_AUTOCLEAR, LO_FLAGS_DIRECT_IO = 4, 16
+_LOOP_INFO = struct.Struct("=5Q4I64s64s32s2Q")
+"""struct loop_info64 (uapi/linux/loop.h)."""
+_LOOP_CONFIG = struct.Struct(f"=2I{_LOOP_INFO.size}s8Q")
 UMOUNT_NOFOLLOW = 8
 BUSY_TIMEOUT_S = 3.0
 """How long to retry umount2(2), which fails with EBUSY while another program examines the mount."""
 _RETRY_INTERVAL_S = 0.05
 _CGROUP_V1, _CGROUP_V2 = Path("/sys/fs/cgroup/blkio"), Path("/sys/fs/cgroup")
-# no lazy initialisation, so that the kernel initialises nothing during a measurement
-_MAKE_EXT4 = (
-    *("mke2fs", "-t", "ext4", "-q", "-F", "-b", "4096", "-m", "0"),
-    *("-E", "lazy_itable_init=0,lazy_journal_init=0,nodiscard"),
-)
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class LabLoop(NamedTuple):
+    """A loop device: its kernel name, and a descriptor that keeps it attached until it is mounted."""
+
+    name: str
+    fd: int
 
 
 def mark(run: str) -> str:
     return f"fstui-lab-{run}"
 
 
-def mount(source: str, directory: Path, fstype: str, options: str, cwd: Path | None = None) -> None:
-    """Mount a filesystem. Relative paths in the options are relative to ``cwd``. Raises Refused."""
-    # -n: do not record the mount in /run, from which umount2(2) would not remove it
-    _run("mount", "mount", "-n", "-t", fstype, "-o", options, source, str(directory), cwd=cwd)
+def make_ext4(directory: int, name: str, size_bytes: int) -> int:
+    """Create a sparse file with an ext4 in the directory; return its descriptor. Raises Refused, OSError."""
+    fd = os.open(name, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=directory)
+    os.ftruncate(fd, size_bytes)
+    # no lazy initialisation, so that the kernel initialises nothing during a measurement
+    options = ["-q", "-F", "-b", "4096", "-m", "0", "-E", "lazy_itable_init=0,lazy_journal_init=0,nodiscard"]
+    argv = ["mke2fs", "-t", "ext4", *options, f"/proc/self/fd/{fd}"]
+    try:
+        process = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, check=False, pass_fds=(fd,))
+    except FileNotFoundError:
+        raise Refused("mke2fs is missing: apt-get install e2fsprogs") from None
+    if process.returncode:
+        raise Refused(f"mke2fs failed: {process.stderr.decode(errors='replace').strip()}")
+    return fd
 
 
-def mount_ext4(image: Path, directory: Path, size_bytes: int, options: str = "") -> None:
-    """Create an ext4 in a new sparse file, and mount it on a loop device with its write cache on. Raises Refused,
-    OSError."""
-    with image.open("xb") as file:
-        file.truncate(size_bytes)
-    _run("e2fsprogs", *_MAKE_EXT4, str(image))
-    mount(str(image), directory, "ext4", ",".join(filter(None, ("loop", options))))
-    # set explicitly, because a loop device keeps the value that an earlier user wrote
-    Path(f"/sys/dev/block/{_device(directory)}/queue/write_cache").write_text("write back")
+def attach(file_fd: int, run: str) -> LabLoop:
+    """Attach a loop device with its write cache on. It is detached when its last user closes it. Raises OSError."""
+    with _open_device("loop-control") as control:
+        for _ in range(16):  # another process may take the free device first
+            name = f"loop{fcntl.ioctl(control.fileno(), LOOP_CTL_GET_FREE)}"
+            fd = os.open(f"/dev/{name}", os.O_RDWR | os.O_CLOEXEC)
+            for flags in (LO_FLAGS_AUTOCLEAR | LO_FLAGS_DIRECT_IO, LO_FLAGS_AUTOCLEAR):
+                info = _LOOP_INFO.pack(*[0] * 8, flags, mark(run).encode(), b"", b"", 0, 0)
+                try:
+                    fcntl.ioctl(fd, LOOP_CONFIGURE, _LOOP_CONFIG.pack(file_fd, 0, info, *[0] * 8))
+                except OSError as error:
+                    if error.errno == errno.EBUSY:
+                        break
+                    if error.errno != errno.EINVAL or flags == LO_FLAGS_AUTOCLEAR:
+                        os.close(fd)
+                        raise
+                else:
+                    # set explicitly, because a loop device keeps the value that an earlier user wrote
+                    Path(f"/sys/block/{name}/queue/write_cache").write_text("write back")
+                    return LabLoop(name, fd)
+            os.close(fd)
+    raise OSError(errno.EBUSY, "no loop device is free")
+
+
+def mount(source: str, point_fd: int, fstype: str, options: str = "") -> None:
+    _call(_libc.mount, source.encode(), f"/proc/self/fd/{point_fd}".encode(), fstype.encode(), 0, options.encode())
 
 
 def mount_points(run: str) -> list[str]:
@@ -53,19 +91,22 @@ def mount_points(run: str) -> list[str]:
 
 
 def remove(run: str) -> None:
-    """Remove the mounts and the cgroup of that laboratory. The kernel detaches the loop device of a mount that was
-    removed. Raises Refused if a mount or the cgroup is in use."""
+    """Remove the mounts, loop devices and cgroup of that laboratory. Raises Refused if one of them is in use."""
     deadline_s = time.monotonic() + BUSY_TIMEOUT_S
-    libc = ctypes.CDLL(None, use_errno=True)
-    while points := mount_points(run):
-        # EINVAL, ENOENT: the mount was unmounted or renamed since the kernel's table was read
-        if libc.umount2(os.fsencode(points[0]), UMOUNT_NOFOLLOW):
-            number = ctypes.get_errno()
-            if number not in (errno.EBUSY, errno.EINVAL, errno.ENOENT):
-                raise OSError(number, os.strerror(number))
+    while remaining := _mounts_of(run):
+        point = remaining[0].mount_point
+        try:
+            _call(_libc.umount2, os.fsencode(point), UMOUNT_NOFOLLOW)
+        except OSError as error:
+            # EINVAL, ENOENT: the mount was unmounted or renamed since the kernel's table was read
+            if error.errno not in (errno.EBUSY, errno.EINVAL, errno.ENOENT):
+                raise
             if time.monotonic() > deadline_s:
-                raise Refused(f"{points[0]} is in use. End the programs and shells that use it, and try again")
+                raise Refused(f"{point} is in use. End the programs and shells that use it, and try again") from None
             time.sleep(_RETRY_INTERVAL_S)
+    for name in _loops_of(run):
+        with suppress(OSError), _open_device(name) as loop:
+            fcntl.ioctl(loop.fileno(), LOOP_CLR_FD)
     for root in (_CGROUP_V1, _CGROUP_V2):
         group = root / mark(run)
         if (group / "cgroup.procs").exists():
@@ -75,51 +116,48 @@ def remove(run: str) -> None:
                 raise Refused(f"the cgroup {group} is in use. End the programs in it, and try again") from None
 
 
-def make_cgroup(run: str) -> None:
-    """Create a cgroup that can limit I/O. Raises Refused, OSError."""
-    root = _cgroup_root()
-    if root == _CGROUP_V2 and "io" not in read_text(f"{root}/cgroup.subtree_control").split():
-        raise Refused("no cgroup can limit I/O here: 'echo +io > /sys/fs/cgroup/cgroup.subtree_control' allows it")
-    (root / mark(run)).mkdir()
-
-
-def limit_writes(run: str, directory: Path, writes_per_s: int) -> None:
-    """Let the processes of the cgroup write this many times a second to the device of a mounted filesystem. Raises
-    OSError."""
-    group, device = _cgroup_root() / mark(run), _device(directory)
-    if group.parent == _CGROUP_V1:
-        (group / "blkio.throttle.write_iops_device").write_text(f"{device} {writes_per_s}")
+def make_cgroup(run: str, loop: str, writes_per_s: int) -> None:
+    """Create a cgroup that limits the writes to the loop device. Raises Refused, OSError."""
+    device = Path(f"/sys/block/{loop}/dev").read_text().strip()
+    if (_CGROUP_V1 / "cgroup.procs").exists():
+        group, file, limit = _CGROUP_V1 / mark(run), "blkio.throttle.write_iops_device", f"{device} {writes_per_s}"
+    elif "io" in read_text(f"{_CGROUP_V2}/cgroup.subtree_control").split():
+        group, file, limit = _CGROUP_V2 / mark(run), "io.max", f"{device} wiops={writes_per_s}"
     else:
-        (group / "io.max").write_text(f"{device} wiops={writes_per_s}")
+        raise Refused("no cgroup can limit I/O here: 'echo +io > /sys/fs/cgroup/cgroup.subtree_control' allows it")
+    group.mkdir()
+    (group / file).write_text(limit)
 
 
 def join_cgroup(run: str) -> None:
     """Put this process into the cgroup of that laboratory. Raises OSError."""
-    (_cgroup_root() / mark(run) / "cgroup.procs").write_text(str(os.getpid()))
+    root = _CGROUP_V1 if (_CGROUP_V1 / "cgroup.procs").exists() else _CGROUP_V2
+    (root / mark(run) / "cgroup.procs").write_text(str(os.getpid()))
 
 
-def _cgroup_root() -> Path:
-    return _CGROUP_V1 if (_CGROUP_V1 / "cgroup.procs").exists() else _CGROUP_V2
+def _open_device(device: str) -> BinaryIO:
+    return cast(BinaryIO, Path("/dev", device).open("r+b", buffering=0))
 
 
-def _run(package: str, *argv: str, cwd: Path | None = None) -> None:
-    try:
-        process = subprocess.run(
-            argv, stdin=subprocess.DEVNULL, capture_output=True, check=False, cwd=cwd, preexec_fn=die_with_parent
-        )
-    except FileNotFoundError:
-        raise Refused(f"{argv[0]} is missing: apt-get install {package}") from None
-    if process.returncode:
-        raise Refused(f"{argv[0]} failed: {process.stderr.decode(errors='replace').strip()}")
-
-
-def _device(directory: Path) -> str:
-    number = directory.stat().st_dev
-    return f"{os.major(number)}:{os.minor(number)}"
+def _call(function: object, *arguments: object) -> None:
+    assert callable(function)
+    if function(*arguments):
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
 
 
 def _mounts_of(run: str) -> list[Mount]:
-    """Return the mounts of the laboratory, the newest first."""
-    images = Path("/sys/block").glob("loop*/loop/backing_file")
-    sources = {mark(run), *(f"/dev/{image.parts[3]}" for image in images if mark(run) in read_text(str(image)))}
+    sources = {mark(run), *(f"/dev/{name}" for name in _loops_of(run))}
     return sorted((mount for mount in mounts() if mount.source in sources), key=lambda mount: -mount.line)
+
+
+def _loops_of(run: str) -> list[str]:
+    loops = []
+    for directory in sorted(Path("/sys/block").glob("loop*/loop")):
+        name = directory.parent.name
+        with suppress(OSError), _open_device(name) as loop:
+            info = _LOOP_INFO.unpack(fcntl.ioctl(loop.fileno(), LOOP_GET_STATUS64, bytes(_LOOP_INFO.size)))
+            file_name = info[9]  # lo_file_name
+            if file_name.rstrip(b"\0").decode(errors="replace") == mark(run):
+                loops.append(name)
+    return loops

@@ -11,7 +11,7 @@ import os
 import random
 import secrets
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Literal, NamedTuple, NoReturn
 
@@ -148,20 +148,20 @@ def make(parent: str, name: str) -> NewLab:
     run = secrets.token_hex(3)
     entry = ledger.write_entry(run, "lab", directory)
     try:
-        os.close(own_directory.create(directory))
+        directory_fd = own_directory.create(directory)
     except OSError as error:
         ledger.delete_entry(entry)
         raise Refused(f"Cannot create {directory}: {error.strerror}") from None
-    path = Path(directory)
-    path.chmod(0o755)  # so that students can enter the directory; only root can reach the backing files
-    lab = Lab(run=run, directory=directory, identity=_identity(path))
+    os.fchmod(directory_fd, 0o755)  # so that students can enter the directory; only root can reach the backing files
+    status = os.fstat(directory_fd)
+    lab = Lab(run=run, directory=directory, identity=(status.st_dev, status.st_ino))
     _write(lab)
-    (path / _BACKING).mkdir(0o700)
+    os.mkdir(_BACKING, 0o700, dir_fd=directory_fd)
     missing: dict[str, str] = {}
     for kind, volume_name in zip(KINDS, random.SystemRandom().sample(NAMES, len(KINDS)), strict=True):
         volume = LabVolume(name=volume_name, kind=kind)
         try:
-            _build(lab, volume)
+            _build(lab, volume, directory_fd)
         except (Refused, OSError) as problem:
             missing[volume.truth.title] = str(problem)
         else:
@@ -221,13 +221,16 @@ def take_down(entry: LedgerEntry) -> str:
     if lab:
         _write(msgspec.structs.replace(lab, complete=False))
     # if a user has renamed the directory, the mount points show its new path
-    directories = [Path(entry.what), *{Path(point).parent for point in kernel.mount_points(entry.run)}]
+    directories = [entry.what, *{str(Path(point).parent) for point in kernel.mount_points(entry.run)}]
     kernel.remove(entry.run)
     for directory in directories if lab else ():
-        with suppress(OSError):
-            if lab and _identity(directory) == lab.identity:
-                (directory / own_directory.MARK).touch(0o600)  # 'rm -rf' may have removed it
-                return str(directory)
+        with suppress(OSError), ExitStack() as fds:
+            directory_fd = _open_directory(fds, directory)
+            status = os.fstat(directory_fd)
+            if lab and (status.st_dev, status.st_ino) == lab.identity:
+                if own_directory.MARK not in os.listdir(directory_fd):  # noqa: PTH208  'rm -rf' may have removed it
+                    os.close(os.open(own_directory.MARK, own_directory.CREATE_FLAGS, 0o600, dir_fd=directory_fd))
+                return directory
     return entry.what
 
 
@@ -269,34 +272,49 @@ def _check_new_directory(parent: str, name: str) -> str:
     return str(directory)
 
 
-def _build(lab: Lab, volume: LabVolume) -> None:
+def _build(lab: Lab, volume: LabVolume, directory_fd: int) -> None:
     """Mount that volume in the directory of the laboratory. Raises Refused, OSError."""
-    backing, point = Path(lab.directory, _BACKING), Path(lab.directory, volume.name)
-    point.mkdir()
-    if volume.kind == "memory":
-        kernel.mount(kernel.mark(lab.run), point, "tmpfs", f"size={SIZE_BYTES},mode=1777")
-        return
-    if volume.kind == "volatile":
-        for name in ("lower", "upper", "work"):
-            (backing / name).mkdir()
-        (backing / "upper").chmod(0o1777)
-        options = "lowerdir=lower,upperdir=upper,workdir=work,volatile"
-        kernel.mount(kernel.mark(lab.run), point, "overlay", options, cwd=backing)
-        return
-    if volume.kind == "preload":
-        _eatmydata_path()
-    if volume.kind == "limited":
-        kernel.make_cgroup(lab.run)
-    image = backing / f"{kernel.mark(lab.run)}-{volume.name}"
-    kernel.mount_ext4(image, point, SIZE_BYTES, "barrier=0" if volume.kind == "barriers" else "")
-    if volume.kind == "limited":
-        kernel.limit_writes(lab.run, point, WRITES_PER_S)
-    point.chmod(0o1777)
+    with ExitStack() as fds:
+        backing_fd = _open_directory(fds, _BACKING, directory_fd)
+        os.mkdir(volume.name, dir_fd=directory_fd)
+        point_fd = _open_directory(fds, volume.name, directory_fd)
+        if volume.kind == "preload":
+            _eatmydata_path()
+        if volume.kind == "memory":
+            kernel.mount(kernel.mark(lab.run), point_fd, "tmpfs", f"size={SIZE_BYTES},mode=1777")
+            return
+        if volume.kind == "volatile":
+            _mount_overlay(lab, point_fd, backing_fd)
+            return
+        image = kernel.make_ext4(backing_fd, volume.name, SIZE_BYTES)
+        fds.callback(os.close, image)
+        loop = kernel.attach(image, lab.run)
+        fds.callback(os.close, loop.fd)  # by then, the mount holds the device
+        if volume.kind == "limited":
+            kernel.make_cgroup(lab.run, loop.name, WRITES_PER_S)
+        kernel.mount(f"/dev/{loop.name}", point_fd, "ext4", "barrier=0" if volume.kind == "barriers" else "")
+        # opened again, because the name now leads to the root of the mounted filesystem
+        os.fchmod(_open_directory(fds, volume.name, directory_fd), 0o1777)
 
 
-def _identity(directory: Path) -> tuple[int, int]:
-    status = directory.lstat()
-    return status.st_dev, status.st_ino
+def _mount_overlay(lab: Lab, point_fd: int, backing_fd: int) -> None:
+    names = ("lower", "upper", "work")
+    for name in names:
+        os.mkdir(name, dir_fd=backing_fd)
+    with ExitStack() as fds:
+        os.fchmod(_open_directory(fds, "upper", backing_fd), 0o1777)
+    os.fchdir(backing_fd)  # the kernel resolves the relative names from there
+    options = ",".join(f"{name}dir={name}" for name in names)
+    try:
+        kernel.mount(kernel.mark(lab.run), point_fd, "overlay", f"{options},volatile")
+    finally:
+        os.chdir("/")
+
+
+def _open_directory(fds: ExitStack, name: str, parent_fd: int | None = None) -> int:
+    fd = os.open(name, own_directory.OPEN_FLAGS, dir_fd=parent_fd)
+    fds.callback(os.close, fd)
+    return fd
 
 
 def _eatmydata_path() -> str:
