@@ -28,7 +28,7 @@ def lab(workshop: Path) -> Iterator[Lab]:
     tool("mke2fs")
     done = headless.call("lab", "make", workshop / "class")
     assert done.returncode == 0, done.stderr.decode()
-    assert b"not made" not in done.stderr
+    assert b"not created" not in done.stderr
     yield laboratory.current()
     if laboratory.entries():
         done = headless.call("lab", "remove")

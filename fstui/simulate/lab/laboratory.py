@@ -5,7 +5,6 @@ The callers run functions that may hang in a child process.
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import random
@@ -245,13 +244,7 @@ async def remove_left_behind(entry: LedgerEntry) -> str | None:
 
 async def _remove(entry: LedgerEntry) -> None:
     directory = await call_in_child(take_down, entry, timeout_s=TIMEOUT_S, where=entry.what)
-    try:
-        await call_helper("measure.helpers.directory.remove_marked", directory, timeout_s=TIMEOUT_S, where=directory)
-    except OSError as error:
-        if error.errno != errno.EBUSY or not await call_in_child(kernel.mount_points, entry.run):
-            raise
-        await _remove(entry)  # mount(8), which outlived the process that made the laboratory, has just ended
-        return
+    await call_helper("measure.helpers.directory.remove_marked", directory, timeout_s=TIMEOUT_S, where=directory)
     await call_in_child(forget)
 
 
