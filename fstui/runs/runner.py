@@ -127,7 +127,7 @@ class RunInProgress:
         SHUTDOWN_DEADLINE.set(shutdown_deadline(self._machine, self._target, self._stop_requested.is_set))
         lowest = self._target.lowest
         counters_before = self._machine.counters(lowest)
-        directory = await self._machine.make_directory(self._target.path, self.id)
+        directory = await self._machine.make_directory(self._site.directory, self.id)
         uses_servers = planning.need_programs(self._plan.steps)
         servers = self._machine.servers(self.id, directory.held_directory) if uses_servers else Servers()
         try:

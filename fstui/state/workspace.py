@@ -172,8 +172,8 @@ class Workspace(RunDirectory):
         self._entry = entry
 
     @classmethod
-    async def create(cls, directory: str, run_id: str) -> Workspace:
-        """Create ``.fstui-<run id>`` in ``directory``. Raises Refused."""
+    async def create(cls, directory: str, run_id: str, fsid: int = 0) -> Workspace:
+        """Create ``.fstui-<run id>`` in ``directory``. Raises Refused, also if its filesystem has another fsid."""
         path = str(Path(directory) / (PREFIX + run_id))
         try:
             entry = await ledger.write_entry_in_child(run_id, "directory", path, *_mount_of(path))
@@ -182,7 +182,7 @@ class Workspace(RunDirectory):
                 f"{error.filename}: {error.strerror}. Before fstui creates a directory, it records it there. "
                 "Set XDG_STATE_HOME to another directory."
             ) from None
-        keeper = await Child.start("measure.helpers.directory", "keep", str(ledger.path_of(entry)))
+        keeper = await Child.start("measure.helpers.directory", "keep", str(ledger.path_of(entry)), str(fsid))
         keeper.send(json.dumps(path))
         try:
             reply = json.loads(await keeper.read_reply(_REPLY_TIMEOUT_S, path, disk="target") or b"{}")

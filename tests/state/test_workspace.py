@@ -1,6 +1,7 @@
 import errno
 import os
 import signal
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from fstui.model.errors import Refused
 from fstui.model.storage import Space, Target
 from fstui.state import ledger, workspace
 from fstui.state.workspace import TargetDirectory, Workspace, check_space, check_writable, inspect, remove_left_behind
+from tests.real.disks import unmount
 
 
 async def test_it_is_in_the_ledger_while_it_exists(tmp_path: Path) -> None:
@@ -29,6 +31,20 @@ async def test_an_existing_directory_is_not_used(tmp_path: Path) -> None:
         await Workspace.create(str(tmp_path), "1")
     assert (tmp_path / ".fstui-1").is_dir()
     assert ledger.entries() == []
+
+
+@pytest.mark.root
+async def test_a_filesystem_mounted_after_the_plan_is_refused(tmp_path: Path) -> None:
+    planned = await inspect(str(tmp_path))
+    subprocess.run(["mount", "-t", "tmpfs", "fstui-tests", str(tmp_path)], check=True)  # noqa: ASYNC221  it is short
+    try:
+        with pytest.raises(Refused, match=r"Cannot create .*: another filesystem was mounted there"):
+            await Workspace.create(planned.path, "1", planned.fsid)
+        assert (list(tmp_path.iterdir()), ledger.entries()) == ([], [])
+    finally:
+        unmount(tmp_path)
+    made = await Workspace.create(planned.path, "1", planned.fsid)
+    assert await made.remove() is None
 
 
 async def test_a_ledger_that_cannot_be_written_refuses_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

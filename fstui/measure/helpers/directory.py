@@ -194,9 +194,14 @@ def untorn_bytes(statx_result: bytes) -> int:
     return int.from_bytes(statx_result[0xAC:0xB0], sys.byteorder) if mask & STATX_WRITE_ATOMIC else 0
 
 
-def hold_directory(path: str, entry: str | None) -> None:
-    """Create a directory, hold it until stdin closes, and remove it and its entry in the ledger."""
+def hold_directory(path: str, entry: str | None = None, expected_fsid: str = "0") -> None:
+    """Create a directory, hold it until stdin closes, and remove it and its entry in the ledger.
+
+    Create nothing on a filesystem with another f_fsid than expected. 0: any filesystem.
+    """
     try:
+        if expected_fsid not in ("0", str(fsid(path))):
+            raise OSError(errno.ESTALE, "another filesystem was mounted there or removed after the run was planned")
         fd = own_directory.create(path)
     except OSError as error:
         say(**failure(error))
@@ -330,7 +335,7 @@ def main() -> None:
         say()
         space([json.loads(line) for line in sys.stdin])
     else:
-        hold_directory(json.loads(stdio.read_line()), sys.argv[2] if len(sys.argv) > 2 else None)
+        hold_directory(json.loads(stdio.read_line()), *sys.argv[2:])
 
 
 if __name__ == "__main__":

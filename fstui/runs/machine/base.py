@@ -188,9 +188,9 @@ class Machine(Protocol):
     async def find_programs(self) -> Programs:
         """Find out which programs for database steps are installed."""
 
-    async def make_directory(self, directory: str, run_id: str) -> RunDirectory:
-        """Make the run's own directory. Raises Refused."""
-        return RunDirectory(HeldDirectory(directory, 0, 0))
+    async def make_directory(self, directory: TargetDirectory, run_id: str) -> RunDirectory:
+        """Make the run's own directory. Raises Refused, also if another filesystem is there now."""
+        return RunDirectory(HeldDirectory(directory.path, 0, 0))
 
     def servers(self, run_id: str, workspace: HeldDirectory) -> Servers:
         """Return the database servers for the run's steps; none is started yet."""

@@ -181,8 +181,8 @@ class LocalMachine(Machine):
         except NoReply:
             return programs.NO_PROGRAMS
 
-    async def make_directory(self, directory: str, run_id: str) -> Workspace:
-        return await Workspace.create(directory, run_id)
+    async def make_directory(self, directory: TargetDirectory, run_id: str) -> Workspace:
+        return await Workspace.create(directory.path, run_id, directory.fsid)
 
     def servers(self, run_id: str, workspace: HeldDirectory) -> DatabaseServers:
         from fstui.runs.serving import DatabaseServers  # noqa: PLC0415

@@ -71,7 +71,7 @@ class SimulatedMachine(Machine):
     async def find_programs(self) -> Programs:
         return _NO_PROGRAMS
 
-    async def make_directory(self, directory: str, run_id: str) -> RunDirectory:
+    async def make_directory(self, directory: TargetDirectory, run_id: str) -> RunDirectory:
         self.host = SimulatedHost(self.parameters)  # a run begins with a disk whose cache is empty
         self._power_cut = None
         return await super().make_directory(directory, run_id)
