@@ -116,13 +116,24 @@ class LoopReader(DeviceReader):
         identity = Identity(f"{os.major(number)}:{os.minor(number)}", inode=match[2])
         return _FoundFile(identity, f"{major}:{minor}")
 
+    def _is_another_file(self, name: str, path: str) -> bool:
+        """Return whether the file at that path cannot be the file of the loop device. Used if losetup printed nothing.
+
+        It cannot be that file if it does not exist, or if its filesystem was mounted after that on the loop device.
+        """
+        if tool_output.reports_absence(self.sources.tool_outputs, stat_command(path)):
+            return True
+        mount = self.sources.mount_of_path(path)
+        mount_of_loop = self.sources.mount_of_device(self.tree.stripped(f"/sys/block/{name}/dev") or "")
+        return mount is not None and mount_of_loop is not None and mount.line > mount_of_loop.line
+
     def _file_layer(self, name: str, path: str) -> Node:
         """Return the layer of the backing file. In this mount namespace, its path may lead to another file.
 
         Then the loop device was set up in another mount namespace, or a filesystem was mounted over the file later.
         """
         identity, visible_mount = self._identities.get(name), self.sources.mount_of_path(path)
-        if identity is None and tool_output.reports_absence(self.sources.tool_outputs, stat_command(path)):
+        if identity is None and self._is_another_file(name, path):
             reason = "it is not at this path in this mount namespace, so its filesystem is not known"
             return file_layer(path, None, reason)
         if identity is not None and visible_mount is not None and not self._is_on(visible_mount, identity, path):
@@ -133,13 +144,13 @@ class LoopReader(DeviceReader):
     def _is_on(self, mount: Mount, identity: Identity, path: str) -> bool:
         """Return whether the file is at ``path``, which leads to ``mount``.
 
-        If stat(1) printed nothing, return True on btrfs, whose subvolumes have numbers of their own.
+        If stat(1) printed nothing, return True on btrfs, whose subvolumes have anonymous numbers (0:N) of their own.
         """
         if identity.device == mount.device:
             return True
         file = self._file_at(path)
         if file is None:
-            return mount.fstype == "btrfs"
+            return mount.fstype == "btrfs" and identity.device.startswith("0:")
         return file.identity == identity if identity.inode else file.identity.device == identity.device
 
     @cached_property

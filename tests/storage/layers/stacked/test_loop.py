@@ -140,6 +140,17 @@ def test_missing_file_is_not_followed(box: Box, stat: ToolOutput, followed: bool
     assert followed or "is not at this path" in found.node("file:/images/disk.img").reason
 
 
+@pytest.mark.parametrize("covered", [True, False])
+def test_later_mount_does_not_hold_the_file(box: Box, covered: bool) -> None:
+    """An ordinary user gets no identity, and a copy of the file may be on the mount that covers the path."""
+    box.mount("tmpfs", "/earlier" if covered else "/images", "tmpfs")
+    mount_loop(box, "/images/disk.img")
+    box.mount("tmpfs", "/images" if covered else "/later", "tmpfs", device="0:97")
+    tool_outputs = {command_line(stat_command("/images/disk.img")): ToolOutput(output="25 12 0:0\n")}
+    found = target_of("/srv", survey(box.root, tool_outputs))
+    assert edges(found)["file:/images/disk.img"] == (() if covered else ("mount:/images",))
+
+
 def test_every_user_looks_at_the_path(box: Box) -> None:
     mount_loop(box, "/images/disk.img")
     assert stat_command("/images/disk.img") in commands(survey(box.root), as_root=False)
@@ -150,6 +161,14 @@ def test_path_confirmed_by_losetup_is_followed(box: Box, fstype: str, told: str)
     box.mount("/dev/vda", "/", fstype, device="0:31")
     mount_loop(box, "/x.img")
     assert edges(after_losetup(box, told))["file:/x.img"] == ("mount:/",)
+
+
+def test_btrfs_mounted_over_the_file_does_not_hold_it(box: Box) -> None:
+    """losetup reports the number of a disk, which is never that of a subvolume."""
+    mount_disk(box)
+    box.mount("/dev/vdb", "/images", "btrfs", device="0:31")
+    mount_loop(box, "/images/disk.img")
+    assert [node.id for node in after_losetup(box, box.number_of["vda"]).lowest] == ["vda"]
 
 
 @pytest.mark.parametrize(("file", "deleted"), [
