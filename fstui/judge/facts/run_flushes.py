@@ -61,8 +61,13 @@ class RunFlushes:
         """For each step with missing flushes, the account of the topmost level that lacks flushes.
 
         If the whole step has enough flushes but an interval does not, the account is that of the interval with the
-        fewest flushes, because the whole step would hide a short interruption.
+        fewest flushes, because the whole step would hide a short interruption. Levels whose write cache was switched
+        are left out.
         """
+        return tuple(account for account in self._lacking_flushes if not self._cache_was_switched(account.level))
+
+    @cached_property
+    def _lacking_flushes(self) -> tuple[FlushAccount, ...]:
         if self._configuration.breaks_sync:
             return ()
         steps = self._steps.synced
@@ -70,8 +75,7 @@ class RunFlushes:
             _topmost_missing(self.accounts(write_step)) or self._worst_interval(write_step) for write_step in steps
         )
         several_writers = map(_topmost_missing, map(self.accounts, self._steps.synced_by_several_writers))
-        missing = (account for account in (*one_writer, *several_writers) if account)
-        return tuple(account for account in missing if not self._cache_was_switched(account.level))
+        return tuple(account for account in (*one_writer, *several_writers) if account)
 
     @cached_property
     def missing_bytes(self) -> tuple[FlushAccount, ...]:
@@ -117,7 +121,7 @@ class RunFlushes:
         sync, the second one may come from another process.
         """
         counted = tuple(accounts for accounts in self.synced_accounts if _is_counted(accounts[0]))
-        if not counted or self.missing_flushes or self.missing_bytes:
+        if not counted or self._lacking_flushes or self.missing_bytes:
             return None
         expected = [(accounts, accounts[0].arrival.expected) for accounts in counted]
         exact = tuple(accounts for accounts, flushes in expected if flushes and flushes.low == flushes.high)

@@ -30,6 +30,7 @@ def test_switched_cache_may_explain_missing_flushes() -> None:
     assert judgement.verdict == "cannot-tell" and "flushes-missing" not in rules(judgement)
     assert "storage changed" in judgement.sentence
     assert verdict(None, step("fsync"), step(flushes=0.45)).verdict == "not-durable"
+    assert "flushes-arrive" not in rules(verdict(None, switched, step("fdatasync"), step(flushes=0.45)))
 
 
 def test_two_files_on_two_filesystems_share_the_flushes() -> None:
