@@ -201,7 +201,7 @@ def hold_directory(path: str, entry: str | None = None, expected_fsid: str = "0"
     """
     try:
         if expected_fsid not in ("0", str(fsid(path))):
-            raise OSError(errno.ESTALE, "another filesystem was mounted there or removed after the run was planned")
+            raise OSError(errno.ESTALE, "a different filesystem is there than when the run was planned")
         fd = own_directory.create(path)
     except OSError as error:
         say(**failure(error))
