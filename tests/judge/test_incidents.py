@@ -208,7 +208,7 @@ def test_a_limit_is_the_cause_only_if_the_device_is_not(seconds: Seconds, worker
     assert only(calm(seconds, waiting(LIMITED, worker))).cause == cause
 
 
-def test_a_loop_device_that_completes_nothing_is_not_explained_by_its_load() -> None:
+def test_a_stuck_loop_device_is_not_explained_by_its_load() -> None:
     loop = [between(first, last, disk(900.0, name="loop3", **counts)) for first, last, counts in (
         (594, 595, {"written_kib": 900_000}), (596, 599, {"writes": 0, "flushes": 0, "in_flight": 3}),
     )]  # fmt: skip

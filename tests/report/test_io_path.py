@@ -62,7 +62,7 @@ def test_the_layer_that_stops_flushes_has_a_reason() -> None:
     assert any(text.startswith("╳") for text, _ in lines)
 
 
-def test_bytes_may_stay_in_the_cache_below_a_loop_without_flushes() -> None:
+def test_bytes_may_stay_in_the_cache_below_an_unflushed_loop() -> None:
     stack = on_loop(device=loop(dio="0")).stack
     top = replace(filesystem(below=("loop0",), barrier="nobarrier"), sync="stops", reason="nobarrier")
     measured = step(flushes={"loop0": 0, "sda": 0.5}, share={"loop0": 1.0, "sda": 0.01})
