@@ -13,7 +13,7 @@ from textual import work
 from textual.app import ComposeResult
 from textual.containers import Container
 
-from fstui.model.errors import Refused
+from fstui.model.errors import Refused, sentence_of
 from fstui.runs import recordings
 from fstui.tui.commands import BACK, COPY, HELP, PAGE_DOWN, PAGE_UP, QUIT, Command
 from fstui.tui.drawing import recording as drawing
@@ -85,7 +85,7 @@ class RecordingScreen(BaseScreen):
         try:
             what_happened = await recordings.read_what_happened(None)
         except (OSError, Refused) as trouble:
-            self._empty_text = str(trouble)
+            self._empty_text = sentence_of(trouble)
             self.redraw()
             return
         await self.wait_for_refresh()  # before the first refresh, the timeline has no width

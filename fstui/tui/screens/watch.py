@@ -9,7 +9,7 @@ from rich.text import Text
 from textual import work
 from textual.app import ComposeResult
 
-from fstui.model.errors import Refused
+from fstui.model.errors import Refused, sentence_of
 from fstui.model.quantities import clock, size
 from fstui.model.storage import Target
 from fstui.model.watch import WatchCounts, WatchedSecond, WatchEvent, WatchFinished, WatchStarted
@@ -102,7 +102,7 @@ class LiveWatchScreen(BaseScreen):
                 self.apply(event)
         except (Refused, OSError) as trouble:
             self._is_over = True
-            self.say(str(trouble) or "The watch has ended.")
+            self.say(sentence_of(trouble) or "The watch has ended.")
         else:
             self._has_ended = True
             self.call_later(self._leave)  # the last event has arrived, so the child process has ended
