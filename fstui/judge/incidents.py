@@ -644,5 +644,5 @@ def _bucket(
         longest_ms=worst.ms if worst else (0 if traced and not has_slow else None),
         program=worst.wait.program if worst else "",
         file=worst.wait.file_label if worst else "",
-        recorded_s=seconds[-1].at - seconds[0].at + seconds[0].elapsed_s if seconds else 0.0,
+        recorded_s=sum(second.elapsed_s for second in seconds),
     )

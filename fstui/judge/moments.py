@@ -24,7 +24,7 @@ def sum_of_seconds(seconds: Sequence[Second]) -> Second | None:
     pressures = zip(*(second.pressure_ms for second in seconds), strict=True)
     return replace(
         seconds[-1],
-        elapsed_s=seconds[-1].at - seconds[0].at + seconds[0].elapsed_s,
+        elapsed_s=sum(second.elapsed_s for second in seconds),
         pressure_ms=tuple(None if None in values else sum(values) for values in pressures),
         memory_kib=max((second.memory_kib for second in seconds), key=sum),
         devices=tuple(devices.values()),
@@ -49,11 +49,12 @@ def sum_of_windows(windows: Sequence[Window]) -> Window | None:
             cpu_ms=earlier.cpu_ms + wait.cpu_ms,
             partly_traced=earlier.partly_traced or wait.partly_traced,
         )
+    processes = sorted(transfers(windows), key=lambda process: -(process.read + process.written))
     traced = [window.traced_s for window in windows if window.traced_s is not None]
     return replace(
         windows[-1],
         elapsed_s=sum(window.elapsed_s for window in windows),
         traced_s=sum(traced) if traced else None,
         waits=tuple(sorted(rows.values(), key=lambda wait: -(wait.waited_ms + wait.in_flight_ms))[:MAX_ROWS]),
-        processes=tuple(transfers(windows)),
+        processes=tuple(processes[:MAX_ROWS]),
     )

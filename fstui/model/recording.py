@@ -222,7 +222,7 @@ class Bucket(Base, frozen=True, kw_only=True):
     program: str = ""
     file: str = ""
     recorded_s: float = 0.0
-    """From the first to the last record in the row."""
+    """How much time the records in the row cover."""
 
 
 class WhatHappened(Base, frozen=True, kw_only=True):

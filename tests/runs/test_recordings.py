@@ -209,6 +209,13 @@ async def test_a_moment_is_the_sum_of_its_records() -> None:
     assert await recordings.read_moment(BEGIN - 100, BEGIN - 90) == (None, None)
 
 
+async def test_a_gap_is_not_part_of_the_time_of_a_moment() -> None:
+    records = calm(between(301, 320, disk(3.0, writes=4)))
+    on_disk([record for record in records if not 305 < record.at - BEGIN <= 315])
+    second_, _ = await recordings.read_moment(BEGIN + 300, BEGIN + 320)
+    assert second_ is not None and (second_.elapsed_s, second_.devices[0].writes) == (10.0, 40)
+
+
 def test_a_name_that_is_not_utf_8_is_read() -> None:
     records: list[Record] = [header(), recorded.window(600, stalled(program="\udcff"))]
     on_disk(records)
