@@ -156,15 +156,16 @@ class Trace(WaitRecording):
                 files[thread] = SyncedFile(*file)
         threads = busiest_threads(syncs)
         try:
-            numbers = " ".join(map(str, [*self._excluded_threads, *threads]))
-            self.instance.write("set_event_notrace_pid", numbers)
+            # append, because otherwise the threads excluded before would be traced for a moment
+            self.instance.write("set_event_notrace_pid", " ".join(map(str, threads)), append=True)
         except TracefsError:
             self.instance.write("tracing_on", "0")
             threads = list(syncs)
         self.read()
         for thread in threads:
-            self.waits.forget(thread)  # the end of its running sync will not be traced
             self._excluded_threads[thread] = ExcludedThread(time.monotonic_ns(), switches(thread), files[thread])
+        for thread in self._excluded_threads:
+            self.waits.forget(thread)  # the end of its running sync will not be traced
         self._partly_traced.update(threads)
         self._bytes_before = self.collected_bytes
 

@@ -108,10 +108,13 @@ class Instance:
         with open(f"{self.path}/{name}", encoding="utf-8", errors="replace") as file:
             return file.read()
 
-    def write(self, name: str, value: str) -> None:
-        """Write to a file of the instance. Raises TracefsError with the name of the file."""
+    def write(self, name: str, value: str, *, append: bool = False) -> None:
+        """Write to a file of the instance. Raises TracefsError with the name of the file.
+
+        ``append``: add to a list. Otherwise the kernel first clears the list, which takes effect before the write.
+        """
         try:
-            with open(f"{self.path}/{name}", "w", encoding="ascii") as file:
+            with open(f"{self.path}/{name}", "a" if append else "w", encoding="ascii") as file:
                 file.write(value)
         except OSError as error:
             raise TracefsError(f"the kernel's trace refuses {value!r} in {name}: {error.strerror}") from error

@@ -101,6 +101,47 @@ def test_a_call_of_a_thread_that_is_left_out_is_no_wait(trace: Trace) -> None:
     assert thread not in {open_ for open_, _, _ in trace.waits.in_flight()}
 
 
+@pytest.fixture
+def busy_thread(tmp_path: Path) -> Iterator[int]:
+    """A thread that syncs all the time."""
+    has_begun, must_end = threading.Event(), threading.Event()
+
+    def sync() -> None:
+        with (tmp_path / "busy").open("wb") as file:
+            while not must_end.is_set():
+                os.fdatasync(file.fileno())
+                has_begun.set()
+
+    thread = threading.Thread(target=sync)
+    thread.start()
+    has_begun.wait()
+    assert thread.native_id is not None
+    yield thread.native_id
+    must_end.set()
+    thread.join()
+
+
+@pytest.mark.root
+def test_a_thread_stays_left_out_while_others_are_added(trace: Trace, busy_thread: int) -> None:
+    """If it were traced for a moment, a call that begins then would seem to last until the end of a later call."""
+    exclude(trace, busy_thread)
+    trace.waits.clear()
+    exclude(trace, threading.get_native_id())
+    trace.read()
+    assert busy_thread not in trace.waits.threads()
+
+
+@pytest.mark.root
+def test_the_end_of_a_later_call_does_not_end_a_left_out_one(trace: Trace, busy_thread: int) -> None:
+    thread, began_ns = threading.get_native_id(), time.monotonic_ns()
+    exclude(trace, thread)
+    trace.waits.begin_call(began_ns, thread, FILE.fd)
+    exclude(trace, busy_thread)
+    trace.waits.clear()
+    trace.waits.end_call(began_ns + 5 * 10**9, thread, 0)
+    assert not trace.waits.slow_syncs and thread not in trace.waits.threads()
+
+
 @pytest.mark.root
 def test_a_thread_that_is_left_out_and_blocked_is_traced(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
     thread = threading.get_native_id()
