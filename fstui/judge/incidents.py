@@ -362,6 +362,9 @@ def _flushes_text(facts: IncidentFacts) -> str:
     if worst_ms is None:
         return f", but none of its flushes were counted. So it is not known whether {facts.device} took the time"
     if not facts.is_flush_slow:
+        host_share = pressure_share(facts.seconds, CPU) or 0.0
+        if host_share >= CPU_SHARE and (facts.cpu_share or 0.0) >= MIN_WAIT_SHARE:
+            return f", but processes waited for a CPU in {percent(host_share)} of that time. So that may be the cause"
         return ". So the filesystem or the program probably took the time"
     usual = "" if typical_ms is None else f" (at other times {duration_ns(typical_ms * 1e6)})"
     return (

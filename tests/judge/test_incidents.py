@@ -184,6 +184,13 @@ def test_what_may_be_the_cause_is_not_excluded(seconds: Seconds, windows: Window
     assert one.cause == cause and words not in one.sentence
 
 
+def test_a_lack_of_cpus_may_explain_a_part_of_the_wait() -> None:
+    one = only(calm(BUSY, waiting(stalled(cpu_ms=1500))))
+    assert one.cause == "unknown" and DEVICE_EXCLUDED not in one.sentence
+    assert "but processes waited for a CPU in 99\xa0% of that time. So that may be the cause" in one.sentence
+    assert DEVICE_EXCLUDED in only(calm(BUSY, waiting(stalled(cpu_ms=400)))).sentence
+
+
 def test_the_sentence_names_the_largest_share_of_a_cpu() -> None:
     words = {3900: "it waited for a CPU", 2400: "for up to 60\xa0% of that time, it waited for a CPU"}
     for cpu_ms, clause in words.items():
