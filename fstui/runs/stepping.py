@@ -99,8 +99,7 @@ class StepRunner:
         listener = asyncio.ensure_future(self._listen(self._probe))
         try:
             while not listener.done() and not self._is_stuck():
-                elapsed_s = time.monotonic() - self._counters_time_s
-                await asyncio.wait({listener}, timeout=max(0, MAX_COUNTERS_INTERVAL_S - elapsed_s))
+                await asyncio.wait({listener}, timeout=MAX_COUNTERS_INTERVAL_S)
                 self._read_counters(MAX_COUNTERS_INTERVAL_S)
         finally:
             listener.cancel()
