@@ -93,7 +93,7 @@ class HeadlessRun:
         if self._session.state_directory_error and not options.plan_only:
             raise Refused(
                 f"{self._session.state_directory_error}. Runs are recorded and saved there. "
-                "Set XDG_STATE_HOME to another disk"
+                "Set XDG_STATE_HOME to another directory"
             )
         if options.plan_only:
             return await self._print_plan(plan, site)

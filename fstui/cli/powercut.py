@@ -27,7 +27,7 @@ from fstui.cli.options import (
 from fstui.cli.output import is_terminal, say
 from fstui.model.errors import Refused
 from fstui.model.judgement import VERDICTS, Verdict
-from fstui.model.quantities import count, rate, seconds, short_size
+from fstui.model.quantities import count, counted, rate, seconds, short_size
 from fstui.powercut.log import READER_GONE, BadLog
 from fstui.powercut.verification import CutDeclaration
 from fstui.powercut.witness import SILENCE_TIMEOUT_S, LogNotWritten, Witness, WitnessState
@@ -119,7 +119,7 @@ async def _run_writer(cut: PreparedCut, interruption: Interruption) -> int:
             raise
         say(f"fstui: {refusal}")
         return interruption.exit_code
-    say("writing; now pull the power plug of this host. Press Ctrl-C to cancel.")
+    say("writing. When the witness shows acknowledgements, pull the power plug of this host. Press Ctrl-C to cancel.")
     end = await writing.wait_for_end()
     outcome = "the writer failed" if end.has_failed else "ended without a power cut"
     say(f"fstui: {outcome}: {end.reason}. The records stay in {cut.header.directory}.")
@@ -149,9 +149,9 @@ def _ask_about_concerns(cut: PreparedCut, concerns: Sequence[str]) -> None:
 
 def _print_plan(cut: PreparedCut) -> None:
     for combination in cut.plan.combinations:
-        say(f"  {combination}, {cut.plan.settings.writers} writer(s)")
+        say(f"  {combination}, {counted(cut.plan.settings.writers, 'writer')}")
     max_size = short_size(cut.plan.peak_bytes)
-    say(f"  into {cut.header.directory}, at most {max_size}; after the verification, 'fstui clean' removes them")
+    say(f"  into {cut.header.directory}, at most {max_size}; after the verification, 'fstui clean' removes it")
 
 
 @powercut.command("witness")
@@ -168,7 +168,9 @@ def witness(file: Path) -> int:
       ssh HOST fstui powercut write /srv | fstui powercut witness acks.log
     """
     if sys.stdin is None or is_terminal(sys.stdin):
-        raise Refused("pipe in the writer's output: ssh HOST fstui powercut write DIR | fstui powercut witness FILE")
+        raise Refused(
+            "stdin must be the writer's output: ssh HOST fstui powercut write DIR | fstui powercut witness FILE"
+        )
     return _WitnessDisplay(Witness(file)).go()
 
 

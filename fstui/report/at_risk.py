@@ -70,7 +70,7 @@ def note(program: ProgramAtRisk) -> str:
         amount = size(program.log_bytes) if program.log_bytes else "nothing"
         parts.append(f"{amount} at risk in {PurePath(program.log).name}, the file that it syncs most often")
     if program.direct_files:
-        parts.append(f"at most {size(program.direct_bytes)} of O_DIRECT writes")
+        parts.append(f"at most {size(program.direct_bytes)} of O_DIRECT writes may be in the disk's cache")
     return "; ".join(parts)
 
 

@@ -212,7 +212,7 @@ def _read_what_happened(period: tuple[float, float] | None) -> WhatHappened:
     if not source.extent:
         permission = "" if os.geteuid() == 0 else ", which only root may read"
         directories = f"{source.directory} or {recording.SYSTEM_DIRECTORY}{permission}"
-        raise Refused(f"Nothing is recorded in {directories}. Start 'fstui record', as root to trace programs.")
+        raise Refused(f"Nothing is recorded in {directories}. Start 'fstui record'. Only root can trace programs.")
     return what_happened(source, period)
 
 

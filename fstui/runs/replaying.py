@@ -26,7 +26,7 @@ def replay(run: Run, speed: float = 1.0) -> Replay:
     if run.target is None or run.scenario is None or not run.steps:
         raise Refused(f"run {run.id} has no steps to replay")
     if any(isinstance(step.settings, PowerCut) for step in run.steps):
-        raise Refused(f"run {run.id} is a power-cut test, which cannot be played again")
+        raise Refused(f"run {run.id} is a power-cut test, which cannot be replayed")
     machine = ReplayMachine(run, 1 / speed)
     steps = tuple(with_revolution(_as_planned(step), run.target) for step in run.steps)
     plan = Plan(

@@ -179,7 +179,7 @@ class Workspace(RunDirectory):
             entry = await ledger.write_entry_in_child(run_id, "directory", path, *_mount_of(path))
         except OSError as error:
             raise Refused(
-                f"{error.filename}: {error.strerror}. Before fstui creates a directory, it records it there. "
+                f"{error.filename}: {error.strerror}. fstui must record the new directory there before creating it. "
                 "Set XDG_STATE_HOME to another directory."
             ) from None
         keeper = await Child.start("measure.helpers.directory", "keep", str(ledger.path_of(entry)), str(fsid))

@@ -53,7 +53,7 @@ SUSPEND = Command(
     "app.suspend", "ctrl+z", "app.suspend_process", "", "Put fstui into the background; fg brings it back.",
     works_while_typing=True,
 )  # fmt: skip
-HELP = Command("app.help", "question_mark", "app.help", "help", "What this screen shows, and its keys.")
+HELP = Command("app.help", "question_mark", "app.help", "help", "Explain this screen and its keys.")
 PALETTE = Command(
     "app.palette",
     "ctrl+p",
@@ -65,8 +65,8 @@ PALETTE_KEYS = (
     Command("palette.choose", "enter", "", "choose", "Do what the entry says."),
     Command("palette.close", "escape", "", "close", "Close the palette."),
 )
-GLOSSARY = Command("app.glossary", "g", "app.glossary", "", "Explain the terms, those of this screen first.")
-BACK = Command("app.back", "escape", "back", "back", "To the previous screen.")
+GLOSSARY = Command("app.glossary", "g", "app.glossary", "", "Explain the terms, starting with those of this screen.")
+BACK = Command("app.back", "escape", "back", "back", "Return to the previous screen.")
 UP = Command("list.up", "up,k", "move(-1)", "", "One row up.")
 DOWN = Command("list.down", "down,j", "move(1)", "", "One row down.")
 TOP = Command("list.top", "home", "move(-100000)", "", "To the first row.")
@@ -74,8 +74,8 @@ BOTTOM = Command("list.bottom", "end", "move(100000)", "", "To the last row.")
 PAGE_UP = Command("detail.up", "pageup", "scroll(-5)", "", "Scroll the text up.")
 PAGE_DOWN = Command("detail.down", "pagedown", "scroll(5)", "", "Scroll the text down.")
 LIST = (UP, DOWN, TOP, BOTTOM, PAGE_UP, PAGE_DOWN)
-RECORDING = Command("app.recording", "w", "app.recording", "recorded", "What 'fstui record' has recorded.")
-HISTORY = Command("app.history", "h", "app.history", "history", "The saved runs.")
+RECORDING = Command("app.recording", "w", "app.recording", "recorded", "Show what 'fstui record' has recorded.")
+HISTORY = Command("app.history", "h", "app.history", "history", "Show the saved runs.")
 COPY = Command("app.copy", "y", "copy", "copy", "Copy the text to the clipboard through the terminal (OSC 52).")
 EVERYWHERE = (QUIT, INTERRUPT, SUSPEND, GLOSSARY)
 

@@ -63,7 +63,7 @@ async def test_r_shows_the_risk_and_escape_returns_to_the_watch() -> None:
         await pilot.pause()
         assert isinstance(app.screen, AtRiskScreen)
         text = " ".join(" ".join(screen_lines(app)).split())
-        assert "postgres (700): at most 3.0 MiB of O_DIRECT writes" in text
+        assert "postgres (700): at most 3.0 MiB of O_DIRECT writes may be in the disk's cache" in text
         assert "[red]" in text, "names are data"
         assert "bytes peak 48 MiB" in text and "the oldest peak 118 s" in text
         assert any("cp (950)" in line and "/backup " in line for line in screen_lines(app))

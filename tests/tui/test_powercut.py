@@ -198,7 +198,7 @@ async def test_settings_of_the_plan_are_in_its_command(tmp_path: Path) -> None:
         await pilot.press("tab", *["down"] * list(FORM.settings).index("writers"), "right")
         await app.workers.wait_for_complete()
         said = " ".join((await text(pilot)).split())
-        assert "3 kinds of writes × 2 writers" in said and "--set writers=2" in said and "until it is verified" in said
+        assert "3 kinds of writes × 2 writers" in said and "--set writers=2" in said and "the verification" in said
         await pilot.press("enter")
         await pilot.pause()
         assert isinstance(app.screen, PowerCutScreen)

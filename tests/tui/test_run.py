@@ -70,7 +70,7 @@ async def test_other_writers_are_named() -> None:
     events = [idle if isinstance(event, IdleMeasured) else event for event in screens.events(until=5)]
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
         await watch(pilot, events)
-        named = "   others before the run: sda 12 writes/s, 3 flushes/s, by 2 × mysqld"
+        named = "   other processes before the run: sda 12 writes/s, 3 flushes/s, by 2 × mysqld"
         assert screen_lines(pilot.app)[-2] == named
 
 

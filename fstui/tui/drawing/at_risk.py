@@ -123,7 +123,7 @@ def total(view: RiskView, width: int) -> list[Text]:
     counts = at_risk.total(view.state, counts_all=not lines) if view.state else "Looking at the open files …"
     lines += headline(counts, width, ", ") if counts or not lines else []
     if view.state and not view.unsafe and width < MIN_FRAME_WIDTH:
-        meaning = "≤ UNWRITTEN is only in memory: a power cut would lose at most this."
+        meaning = "≤ UNWRITTEN: up to this much is only in memory and would be lost."
         lines += paragraph(meaning, width, style=FAINT)
     return lines
 

@@ -219,7 +219,7 @@ def _database(database: RunningDatabase, width: int) -> Iterator[Text]:
 
 def _finding(finding: Finding, width: int) -> list[Text]:
     glyph, style = verdict_style(finding.verdict)
-    verdict = f"{finding.verdict}, {finding.confidence}" if finding.verdict else "note"
+    verdict = f"{finding.verdict}, {finding.confidence} confidence" if finding.verdict else "note"
     sentence = paragraph(f"{verdict}   {finding.sentence or finding.title}", width, f" {glyph} ")
     sentence[0].stylize(style or HEAD, 1, 3 + len(verdict))
     return [

@@ -148,7 +148,7 @@ def notes(
     elif offer.plan and target:
         steps = offer.plan.steps if isinstance(offer.plan, Plan) else ()
         for reason, count in Counter(step.skip for step in steps if step.skip).items():
-            lines += paragraph(f"{count} skipped: {reason}", prose_width, " – ")
+            lines += paragraph(f"{counted(count, 'step')} skipped: {reason}", prose_width, " – ")
         if stop := io_path.stop(target):
             lines += paragraph(f"{stop}: a power cut may lose synced data.", prose_width, " ✗ ", BAD)
         lines += paragraph(write_amount(offer.plan, target), prose_width)
@@ -205,7 +205,7 @@ def write_amount(plan: Plan | PowerCutPlan, target: Target) -> str:
     each_second = f"{size(plan.bytes_per_s)} a second" if plan.bytes_per_s else ""
     if isinstance(plan, PowerCutPlan):
         amount = (each_second or "as much as it can") if plan.max_bytes is None else f"at most {size(plan.max_bytes)}"
-        return f"Writes {amount} into {directory}/{PREFIX}…, which stays until it is verified."
+        return f"Writes {amount} into {directory}/{PREFIX}…; after the verification, 'fstui clean' removes it."
     server = ""
     if plan.server is not None:
         server = f" On {plan.server}: writes at most {size(plan.server_bytes)} into its own database, then drops it."

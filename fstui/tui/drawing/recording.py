@@ -98,7 +98,7 @@ def columns(view: RecordingView, width: int) -> tuple[int, int]:
 
 
 def title(view: RecordingView, width: int) -> Text:
-    return title_line("recording", view.what_happened.host, span(*view.column, with_date=True), width)
+    return title_line("recording", view.what_happened.host, f"▲ {span(*view.column, with_date=True)}", width)
 
 
 def timeline(view: RecordingView, width: int, height: int, figures: Sequence[Chart] = CHARTS) -> list[Text]:

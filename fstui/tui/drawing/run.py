@@ -242,7 +242,7 @@ def _other_writers(progress: Progress, width: int) -> list[Text]:
     if not activity:
         return []
     parts = [*activity, *([f"by {names}"] if (names := figures.program_names(idle.writers)) else [])]
-    text = f"   others before the run: {', '.join(parts)}"
+    text = f"   other processes before the run: {', '.join(parts)}"
     return [line((fit_list(text, width - 1), FAINT))]
 
 

@@ -136,7 +136,7 @@ class StorageEntry(msgspec.Struct, frozen=True, dict=True):
     def flag(self) -> str:
         """The reason for the verdict in one or two words."""
         if self.target and self.target.silent_s is not None:
-            return f"silent {self.target.silent_s:.0f} s"
+            return f"no answer for {self.target.silent_s:.0f} s"
         if self.guest:
             if self.guest.lossy_disks:
                 return "flushes ignored"

@@ -301,7 +301,7 @@ class TrendScreen(HistoryScreen):
     HELP_TEXT = (
         "A series is at least two finished runs of one scenario with the same settings on one filesystem, without "
         "--max-rate or --idle. The bars of the selected series show the rates of its runs, in the colours of their "
-        "verdicts. CHANGE is the last rate compared with the first. On the command line: fstui history trend."
+        "verdicts. CHANGE is the last rate divided by the first. On the command line: fstui history trend."
     )
     NAME = "trend"
 

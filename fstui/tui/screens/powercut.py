@@ -36,8 +36,8 @@ _PROVES = (
     "these settings. Five cuts say much more than one."
 )
 _GUEST = (
-    "If you kill the VM, the physical host keeps its power and its cache. So this shows only whether the VM passes its "
-    "syncs on. Pull the plug of the physical host instead."
+    "If you kill the VM, the physical host keeps its power and its cache. This test shows only whether the VM passes "
+    "its syncs on. Pull the plug of the physical host instead."
 )
 _MAY_NOT_START = "After the cut, this host may not start again."
 _STORAGE_WAS_CUT = "only the storage lost its power, not the host (a USB disk, a disk shelf)"
@@ -72,7 +72,7 @@ class PowerCutScreen(BaseScreen):
     )
     SCROLLED_PART = "page"
     HELP_TEXT = (
-        "Only a power cut can show that storage loses acknowledged data. fstui writes records here, and acknowledges "
+        "Only a power cut can show whether acknowledged data survives. fstui writes records here, and acknowledges "
         "each record after its sync. A witness on another machine logs the acknowledgements. After the cut, every "
         "acknowledged record must be there. The history counts cuts together for as long as the serial numbers, the "
         "layers, the cache settings and the mount options stay the same."
@@ -189,7 +189,7 @@ class PowerCutScreen(BaseScreen):
     def _later_steps(self) -> Iterator[Paragraph]:
         yield " 4 ", "Wait ten seconds, plug the host in and start it. Then run on the witness:", ""
         yield "   $ ", self.verify_command, KEY
-        yield "   ", "or copy acks.log to this host and press v here. First mark what applies:", ""
+        yield "   ", "or copy acks.log to this host, mark below what applies, and press v here:", ""
         yield f"   [{'x' if self.storage_was_cut else ' '}] s  ", _STORAGE_WAS_CUT, ""
         yield f"   [{'x' if self.unmountable else ' '}] m  ", _UNMOUNTABLE, ""
         yield "   ", _PROVES, FAINT

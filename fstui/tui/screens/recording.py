@@ -43,8 +43,8 @@ class RecordingScreen(BaseScreen):
     )
     HELP_TEXT = (
         "What 'fstui record' has recorded. The line below the title describes an incident at the chosen moment. Each "
-        "chart shows a figure over time: the longest wait of a program for a sync, the mean time of a write, how much "
-        "was written and was not yet written back, and the share of the time in which processes waited for CPU, I/O "
+        "chart shows a figure over time: the longest wait of a program for a sync, the mean time of a write, the "
+        "bytes written per second, the dirty memory, and the share of the time in which processes waited for CPU, I/O "
         "and memory. ▲ marks the chosen column; the title shows its time. Its figures are on the right, for the device "
         "of the incident, or else the slowest one. Columns of the incident are yellow. The tables show the programs "
         "that waited in this column, the processes that wrote and read most, and the devices. ≥: this program synced "

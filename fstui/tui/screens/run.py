@@ -58,10 +58,10 @@ class RunScreen(BaseScreen):
         "operations in that column. An arrow next to a percentile points to its value. Red is a stall; yellow is "
         "faster than the device can be. Horizontal lines are references. 'revolution': one revolution of the disk. "
         "'last run': the mean of the previous run. 'published': the median of published results. 'idle flush': the "
-        "mean time of a flush of other processes before the run. At the right are the percentiles. At the bottom, or "
-        "at the right of a wide screen, are both ends: what fstui requested, and what the kernel counted at each "
-        "layer. The kernel also counts the I/O of other processes. '+ others': other processes also flushed, so the "
-        "flushes per sync are not known."
+        "mean time of a flush of other processes before the run. At the right are the percentiles. The table LAYER, at "
+        "the bottom or at the right of a wide screen, compares what fstui requested with what the kernel counted "
+        "at each layer. The kernel also counts the I/O of other processes. '+ others': other processes also flushed, "
+        "so the flushes per sync are not known."
     )
 
     def __init__(self, running: RunInProgress, plan: Plan, target: Target) -> None:

@@ -45,7 +45,7 @@ class StorageScreen(BaseScreen):
         Command("storage.filter", "slash", "filter", "filter", "Show only the rows that contain the words you type."),
         HISTORY,
         Command("storage.all", "a", "toggle_pseudo", "all", "Show or hide pseudo filesystems, which hold no files."),
-        Command("storage.sort", "o", "sort", "sort", "Sort by the next column, or click on a column title."),
+        Command("storage.sort", "o", "sort", "sort", "Sort by the next column. To choose one, click on its title."),
         COPY,
         HELP,
         QUIT,
@@ -58,8 +58,8 @@ class StorageScreen(BaseScreen):
     DOUBLE_CLICK_ACTION = "run_here"
     SCROLLED_PART = "detail"
     HELP_TEXT = (
-        "All mounted filesystems that can hold files, the worst first. A flag shows a fault in the configuration, "
-        "with its evidence below, or a filesystem that is full or read-only. To test the storage itself, run a "
+        "All mounted filesystems that can hold files, the worst first. A flag marks a fault in the configuration, "
+        "or a filesystem that is full or read-only. The evidence is below the table. To test the storage itself, run a "
         "scenario. The numbers show what the disk or the loop device of the filesystem does now: writes and flushes "
         "per second, and the time of one write and of one flush, if the kernel counts them. If several filesystems "
         "share a device, only the first row shows its numbers. Below is the I/O path of the selected filesystem, from "
