@@ -14,12 +14,14 @@ from fstui.model.events import Event, FindingsChanged, IdleMeasured, StepPrepari
 from fstui.model.host import OtherWriter
 from fstui.model.judgement import Finding, Judgement, Speed
 from fstui.model.steps import PendingOperation
+from fstui.tui.drawing.run import requested_and_counted
 from fstui.tui.progress import Progress
 from fstui.tui.screens.result import ResultScreen
 from fstui.tui.screens.run import RunScreen
 from fstui.tui.screens.storage import StorageScreen
 from fstui.tui.widgets.lines import DrawnLines, Piece, Slices
 from tests.factories import screens
+from tests.factories.storage import filesystem, on_loop
 from tests.tui.conftest import PreparedApp
 from tests.tui.screen import screen_lines
 
@@ -94,6 +96,18 @@ async def test_counts_of_all_processes_are_no_part_of_fstui() -> None:
         lines = screen_lines(pilot.app)
         assert any("sda, lowest device" in line and line.endswith("+ others") for line in lines)
         assert any(line.startswith(" ▸ same block, fdatasync") and line.endswith("–") for line in lines)
+
+
+def test_flushes_of_others_below_a_loop_have_no_ratio() -> None:
+    loop = on_loop()
+    target = replace(loop, stack=(filesystem(barrier="nobarrier", below=("loop0",)), *loop.stack[1:]))
+    progress = Progress(screens.PLAN, target)
+    progress.idle = Idle(elapsed_s=1.0, counters=(DeviceCounters(device="sda", writes=3670, flushes=575),))
+    counters = (DeviceCounters(device="loop0", flushes=0), DeviceCounters(device="sda", flushes=167))
+    progress.finished_steps = {4: replace(screens.STEPS[4], counters=counters)}
+    progress.current_index, progress.snapshot = 5, replace(screens.snapshot(5, 1.0), counters=counters)
+    drawn = [text.plain.split() for text in requested_and_counted(progress, 110, 10)]
+    assert [words[-1] for words in drawn if words[0] in ("loop0,", "sda,")] == ["0.00", "others"]
 
 
 def test_an_axis_grows_by_quarters_only_when_a_step_overruns() -> None:

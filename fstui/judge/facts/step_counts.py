@@ -11,8 +11,10 @@ from fstui.judge.facts.account import COMMIT_BYTES, SURPLUS_TOLERANCE, FlushAcco
 from fstui.judge.facts.composition import LevelCounts, level_counts, total_flushes
 from fstui.judge.facts.stack import Level
 from fstui.judge.facts.steps import MIN_SYNCS, writes_fua
+from fstui.model.counters import DeviceCounters
 from fstui.model.settings import Settings
 from fstui.model.steps import Snapshot, Step
+from fstui.model.storage import Node
 from fstui.storage.layers.flushes import Range
 
 
@@ -61,6 +63,11 @@ class StepCounts:
         if total is None or total.flushes is None:
             return False
         return self._other_flushes(step, total) > SURPLUS_TOLERANCE * total.flushes.low
+
+    def others_flushed(self, node: Node, counters: DeviceCounters, elapsed_s: float) -> bool:
+        """Return whether more than 5 % of a device's flushes may be those that others sent while fstui was idle."""
+        others = (self._case.other_writers.flushes_per_s([node]) or 0.0) * elapsed_s
+        return others > SURPLUS_TOLERANCE * (counters.flushes or 0)
 
     def _all_counts(self, step: Step | Snapshot, settings: Settings) -> LevelCounts | None:
         """Return the flushes and bytes of all processes; None without a stack."""

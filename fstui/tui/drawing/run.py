@@ -172,10 +172,12 @@ def requested_and_counted(progress: Progress, width: int, height: int) -> list[T
     for node in layers[:max_layers]:
         device = next((device for device in step.counters if device.device == node.id), None) if step else None
         values = {"LAYER": _label(node, progress.target)}
-        if device is not None:
-            cells = figures.counter_cells(device, 0 if shared else syncs, settings)
+        if step is not None and device is not None:
+            others_flushed = progress.counts.others_flushed(node, device, step.elapsed_s)
+            is_shared = shared or (bool(syncs) and settings.uniform and others_flushed)
+            cells = figures.counter_cells(device, 0 if is_shared else syncs, settings)
             values |= dict(zip(COUNTER_TITLES, cells, strict=True))
-            values |= {"PER SYNC": "+ others"} if shared else {}
+            values |= {"PER SYNC": "+ others"} if is_shared else {}
         lines.append(line(("   " + row(columns, values).rstrip(), style)))
     return lines + idle_lines
 

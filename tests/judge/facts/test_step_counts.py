@@ -4,6 +4,7 @@ import pytest
 
 from fstui.judge import Case
 from fstui.judge.facts.step_counts import StepCounts
+from fstui.model.counters import DeviceCounters
 from fstui.model.run import Evidence
 from fstui.model.steps import Step
 from fstui.model.storage import Target
@@ -49,6 +50,14 @@ def test_no_flush_of_any_process_is_no_flush_of_fstui() -> None:
 def test_without_a_stack_nothing_is_counted() -> None:
     counts = StepCounts(Case(Evidence()))
     assert counts.flushes_at_most(step()) is None and counts.shared_devices([step()]) == ()
+
+
+def test_flushes_of_others_are_compared_with_those_of_one_device() -> None:
+    """Without barriers, fstui sends no flushes. Those of the disk below may all be those of others."""
+    counts = StepCounts(Case(evidence(on_disk(filesystem(barrier="nobarrier")), step(), idle=busy("sda", 575))))
+    assert counts.others_flushed(disk(), DeviceCounters(device="sda", flushes=167), 0.3)
+    assert not counts.others_flushed(disk(), DeviceCounters(device="sda", flushes=4000), 0.3)
+    assert not counts.others_flushed(disk("sdb"), DeviceCounters(device="sdb", flushes=0), 0.3)
 
 
 def test_step_is_shared_by_the_idle_rate_or_the_trace() -> None:
