@@ -63,6 +63,11 @@ def test_times_are_round(length_s: float, times: str) -> None:
     assert drawn(view)[-1].split() == times.split()
 
 
+def test_a_narrow_map_has_times_that_stay_apart() -> None:
+    view = LatencyView(seconds(1.0, (MS, 9)), elapsed_s=1.0, length_s=1.0)
+    assert drawn(view, width=54)[-1].split() == ["0", "s", "0.5", "1.0"]
+
+
 def test_an_open_ended_step_scrolls() -> None:
     points = tuple(point(float(at), (MS if at < 190 else 100 * MS, 9)) for at in range(200))
     lines = drawn(LatencyView(points, elapsed_s=199.5, length_s=None))

@@ -23,6 +23,8 @@ LABEL_WIDTH = 9
 MARKS_WIDTH = 21
 """Width of the percentiles and reference values to the right of the map."""
 MIN_WIDTH_WITH_MARKS = 54
+_MIN_TIME_CELLS = 7
+"""Cells from one time below the map to the next: a narrow map has fewer times, so that they stay apart."""
 COLUMN_S = 1.0
 """Seconds per column of a step that runs until it is stopped."""
 _DOTS = ((0x40, 0x04, 0x02, 0x01), (0x80, 0x20, 0x10, 0x08))
@@ -268,8 +270,8 @@ def _mark_label(mark: Mark, distance: int) -> list[StyledText]:
 
 
 def _time_axis(window: MapWindow) -> str:
-    """Draw the time at the start, and three to five times at a round distance from each other."""
-    min_step_s = window.length_s / 5.5
+    """Draw the time at the start, and at most five times at a round distance from each other."""
+    min_step_s = window.length_s / min(5.5, window.columns / _MIN_TIME_CELLS)
     power = 10.0 ** floor(log10(min_step_s))
     step_s = next(step for step in (power, 2 * power, 5 * power, 10 * power) if step >= min_step_s)
     digits = len(f"{step_s:g}".partition(".")[2])

@@ -54,7 +54,7 @@ STEPS = (
     Column("MAX", 8, right=True, from_width=70),
     Column("STALLS", 7, right=True, from_width=130),
     Column("FLUSH/SYNC", 10, right=True, gap=2),
-    Column("W-AMP", 7, right=True, from_width=76),
+    Column("W-AMP", 7, right=True, from_width=75),
 )
 _JUDGED_TITLE = f"STEP ({figures.JUDGED} judged)"
 _NAME_WIDTH, _WIDE_SCREEN = 20, 90
@@ -216,7 +216,7 @@ def steps(run: Run, details: Sequence[Detail], selected: int | None, width: int,
     """Draw a line for each step and for each further section."""
     judged = judged_steps(run)
     names = [step.name for step in run.steps]
-    columns = step_columns(STEPS, names, width - 4)
+    columns = step_columns(STEPS, names, width - 5)
     counts = Counts(run)
     names = tell_apart(names, columns[0].width)
     scale = charts.p99_scale(step.timeline for step in run.steps if step.settings.uniform)
