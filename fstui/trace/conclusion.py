@@ -53,12 +53,12 @@ class AwaitedDisk(NamedTuple):
 
     @property
     def time_text(self) -> str:
-        """How much of a sync's time the disk takes: ``loop0 takes 6.4 ms of this for writes and flushes; vda, …``."""
+        """How much of a sync's time the disk takes: ``loop0 takes 6.4 ms of an average sync; vda, …``."""
         if self.upper:
-            upper = f"{self.upper.name} takes {duration_ns(self.upper.time_ns)} of this for writes and flushes"
-            return f"{upper}; {self.name}, below it, takes {duration_ns(self.time_ns)}"
+            upper = f"{self.upper.name} takes {duration_ns(self.upper.time_ns)} of an average sync"
+            return f"{upper} for writes and flushes; {self.name}, below it, takes {duration_ns(self.time_ns)}"
         if self.time_ns:
-            return f"The device takes {duration_ns(self.time_ns)} of this"
+            return f"The device takes {duration_ns(self.time_ns)} of an average sync"
         return "No request was seen at the device"
 
 
@@ -129,13 +129,11 @@ def _conclude_from_times(
 ) -> WatchConclusion:
     who, where, mean = program.program_label, program.file_label, duration_ns(program.mean_ns)
     if program.mean_ns <= QUICK_SYNC_NS:
-        syncs = (
-            f"{who} makes {rate(per_s)} syncs/s of {where} {_time_in_syncs(share)}. On average each "
-            f"takes {mean}. {disk.time_text}."
-        )
+        average = f"An average sync takes {mean}"
+        syncs = f"{who} makes {rate(per_s)} syncs/s of {where} {_time_in_syncs(share)}."
         if share < MIN_QUICK_SYNC_SHARE:
-            return WatchConclusion("nobody", f"The syncs are quick: {syncs}")
-        return WatchConclusion("program", f"The program syncs too often: {syncs}")
+            return WatchConclusion("nobody", f"{average}: {syncs} {disk.time_text}.")
+        return WatchConclusion("program", f"The program syncs too often: {syncs} {average}. {disk.time_text}.")
     if disk.time_ns >= MAIN_CAUSE_SHARE * program.mean_ns:
         sentence = (
             f"The program waits for the disk: {disk.name} itself takes {duration_ns(disk.time_ns)} of the {mean} that "

@@ -35,14 +35,14 @@ def watched(*rows: FileWaits, **more: object) -> WatchCounts:
     ("rows", "culprit", "words"),
     [
         ([waiting(200, 40.0, 38.0)], "disk", "sda1 itself takes 38.0 ms of the 40.0 ms that mariadbd (50) waits per"),
-        ([waiting(200, 40.0, 2.0)], "filesystem", "/var/lib/mysql/ib_logfile0). The device takes 2.0 ms of this."),
+        ([waiting(200, 40.0, 2.0)], "filesystem", "ib_logfile0). The device takes 2.0 ms of an average sync."),
         ([waiting(80_000, 0.12, 0.09)], "program", "ib_logfile0 and spends 96\xa0% of its time"),
         (
             [waiting(300, 40.0, 2.0, cpu_ns=9_000 * MS)],
             "cpu",
             "The CPU may explain up to 75\xa0% of all these times",
         ),
-        ([waiting(8_000, 0.12, 0.09)], "nobody", "The syncs are quick: mariadbd (50) makes 800 syncs/s of"),
+        ([waiting(8_000, 0.12, 0.09)], "nobody", "An average sync takes 120 µs: mariadbd (50) makes 800 syncs/s of"),
         ([waiting(45_000, 0.12, 0.09)], "program", "spends 54\xa0% of its time in them"),
         (
             [waiting(10, 2.0, 1.0)],
@@ -94,7 +94,7 @@ def test_nothing_is_slow_while_processes_wait_for_a_cpu() -> None:
     ("flush_ms", "pressure_s", "culprit", "words"),
     [
         (8, 0.0, "filesystem", "A layer above the disk is slow: mariadbd (50) waits 7.0 ms"),
-        (8, 8.0, "unknown", "loop0 takes 6.4 ms of this for writes and flushes; sda, below it, takes 60.0 µs"),
+        (8, 8.0, "unknown", "an average sync for writes and flushes; sda, below it, takes 60.0 µs"),
         (1200, 0.0, "disk", "The program waits for the disk: sda itself takes 6.0 ms of the 7.0 ms"),
     ],
 )
