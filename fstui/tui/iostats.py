@@ -23,8 +23,8 @@ _MAX_SAMPLES = 600
 """Ten minutes, with a sample per second."""
 _GROWTH_S = 2
 """Seconds by which a chart grows while its samples are shorter than one cell."""
-_MIN_CHART_S = 60
-"""The time that a chart covers at least. Until there are as many samples, it fills from the right."""
+_FIRST_CHARTS_S = (10, 30, 60)
+"""The times that a young chart covers. It fills from the right, and then covers the next time."""
 _MIN_SAMPLES, _MAX_DEVICE_SAMPLES = 60, 30_000
 """The second number limits the samples multiplied by the devices, so that a thousand devices take no more memory."""
 
@@ -116,12 +116,13 @@ class RecentSamples(Generic[Sample]):
         """Return the first and the last second of a chart with this many half cells.
 
         The chart ends with the last complete cell, or at 0 if none is complete. It begins with the first sample, or
-        later if not all samples fit, and covers at least _MIN_CHART_S if there are enough cells.
+        later if not all samples fit, and covers one of _FIRST_CHARTS_S at first, if there are enough cells.
         """
         start_s = self._samples[0][0] if self._samples else 0.0
         grown_s = self.end_s // _GROWTH_S * _GROWTH_S or self.end_s // 1
         end_s = self.end_s // cell_s * cell_s or grown_s
-        start_s = min(ceil(start_s / cell_s) * cell_s, end_s - _MIN_CHART_S)
+        start_s = ceil(start_s / cell_s) * cell_s
+        start_s = next((end_s - length for length in _FIRST_CHARTS_S if end_s - start_s <= length), start_s)
         return max(end_s - cell_s * half_cells / 2, start_s), end_s
 
     def series(self, cell_s: int, half_cells: int) -> list[list[Sample]]:
