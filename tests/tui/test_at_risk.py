@@ -104,13 +104,13 @@ def test_only_shown_columns_are_explained() -> None:
 
 def test_an_age_that_may_be_too_low_is_not_charted() -> None:
     recent = RecentSamples[Moment]()
-    for at_s in range(1, 31):
+    for at_s in range(1, 41):
         unwritten = file("/srv/d", "dd (9)", dirty_bytes=MIB, oldest_s=float(at_s), may_be_older=at_s < 20)
         recent.add(1.0, moment_of(AtRisk(files=(unwritten,))))
     *_, lowest, _ = (text.plain for text in last_minutes(recent, None, 80, 12))
     _, unwritten_bytes, ages = lowest.split("┤")
-    assert re.match(" {14}⢸⣿{14} ", unwritten_bytes), "30 of 60 s"
-    assert re.match(" {23}⢸⣿{5} ", ages), "known after 19 s"
+    assert re.match(" {9}⢸⣿{19} ", unwritten_bytes), "40 of 60 s"
+    assert re.match(" {19}⣿{10} ", ages), "known after 19 s"
 
 
 def test_charts_show_the_highest_age_and_number_of_names() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 _ABOUT_SENTENCES = 6  # of the help, which explain the columns
 _CACHE = "≤ IN CACHE"
-_CHART_LINES = 13
+_CHART_LINES = 18  # on a huge screen; on other screens, the charts take what the table leaves
 
 
 class AtRiskScreen(LiveWatchScreen):
@@ -54,7 +55,8 @@ class AtRiskScreen(LiveWatchScreen):
         yield self.lines("title", lambda width, _: [drawing.title(self.view, width)], classes="line")
         yield self.lines("total", self._draw_total, full_height=lambda: self.max_height("total", self._draw_total))
         with Container(id="both"):
-            yield self.lines("files", self._draw_files, classes="rest", frame=True)
+            files_height = partial(self.max_height, "files", self._draw_files)
+            yield self.lines("files", self._draw_files, full_height=files_height, frame=True)
             with Container(id="notes"):
                 yield self.lines("about", self._draw_about, classes="wide", frame=True)
                 yield self.lines("path", self._draw_path, classes="huge", frame=True)
