@@ -169,13 +169,6 @@ class Trace(WaitRecording):
         self._partly_traced.update(threads)
         self._bytes_before = self.collected_bytes
 
-    def _trace_all_threads(self) -> None:
-        if self._excluded_threads:
-            with contextlib.suppress(TracefsError):
-                self.instance.write("set_event_notrace_pid", "")
-            self.instance.write("tracing_on", "1")
-        self._excluded_threads.clear()
-
     def _check_excluded(self) -> None:
         """Trace all threads again if an excluded thread has been blocked in a sync since the last check."""
         blocked = {}
@@ -186,9 +179,28 @@ class Trace(WaitRecording):
             del self._excluded_threads[thread]  # move the thread to the end of the queue
             self._excluded_threads[thread] = ExcludedThread(time.monotonic_ns(), count, last_check.file)
         if blocked:
-            self._trace_all_threads()
+            self._trace_all_threads(blocked)
+
+    def _excluded_in_calls(self) -> dict[int, ExcludedThread]:
+        """Return the excluded threads that are blocked in a system call that syncs, and their state now."""
+        threads = list(islice(self._excluded_threads.items(), MAX_CHECKS))
+        states = {
+            thread: ExcludedThread(time.monotonic_ns(), switches(thread), file) for thread, (_, _, file) in threads
+        }
+        return {
+            thread: state for thread, state in states.items() if state.file.fd >= 0 and is_blocked(thread, state.file)
+        }
+
+    def _trace_all_threads(self, blocked: Mapping[int, ExcludedThread]) -> None:
+        """Trace all threads again. ``blocked``: threads that were blocked in a sync, and their state at that time."""
+        if self._excluded_threads:
+            with contextlib.suppress(TracefsError):
+                self.instance.write("set_event_notrace_pid", "")
+            self.instance.write("tracing_on", "1")
+        self._excluded_threads.clear()
         for thread, (checked_ns, count, file) in blocked.items():
-            if switches(thread) == count:  # the sync has not ended until now, so its end will be traced
+            # the sync has not ended until now, so its end will be traced
+            if is_blocked(thread, file) and switches(thread) == count:
                 if file.fd >= 0:
                     self.waits.begin_call(checked_ns, thread, file.fd)
                 if file.inode:
@@ -229,7 +241,7 @@ class Trace(WaitRecording):
         if not self._excluded_threads:
             self.exclude_after_s = WINDOW_S
         self._bytes_before, self._began_s = self.collected_bytes, time.monotonic()
-        self._trace_all_threads()
+        self._trace_all_threads(self._excluded_in_calls())
         return result
 
     def _discards(self) -> Iterator[JsonObject]:

@@ -156,6 +156,27 @@ def test_a_thread_that_is_left_out_and_blocked_is_traced(trace: Trace, monkeypat
     assert (thread, FILE) in {(open_, file) for open_, file, _ in trace.waits.in_flight()}
 
 
+@pytest.mark.root
+def test_a_left_out_thread_may_be_blocked_as_a_window_ends(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise a program that is stuck since then would not be found."""
+    thread = threading.get_native_id()
+    exclude(trace, thread)
+    monkeypatch.setattr(recorder, "switches", lambda _: 7)
+    monkeypatch.setattr(recorder, "is_blocked", lambda number, file: (number, file) == (thread, FILE))
+    trace.end_window(10.0, anonymous=False)
+    assert (thread, FILE) in {(open_, file) for open_, file, _ in trace.waits.in_flight()}
+
+
+@pytest.mark.root
+def test_a_sync_that_ends_as_tracing_resumes_is_no_wait(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
+    thread, counts = threading.get_native_id(), iter(range(100))
+    exclude(trace, thread)
+    monkeypatch.setattr(recorder, "switches", lambda _: next(counts))
+    monkeypatch.setattr(recorder, "is_blocked", lambda number, _: number == thread)
+    trace.end_window(10.0, anonymous=False)
+    assert thread not in {open_ for open_, _, _ in trace.waits.in_flight()}
+
+
 def exclude(trace: Trace, thread: int) -> None:
     """Let a thread make more calls than all other programs of this host together, and be in one of them."""
     for _ in range(10_000):
