@@ -170,7 +170,7 @@ class Comparison:
         ranks = [rank for name in self.step_names for rank in self.ranking(name)]
         intervals = [rank.ratio for rank in ranks if rank.ratio.low is not None]
         if not intervals:
-            note = "Without --rounds, ratios have no confidence interval and may be chance."
+            note = "Ratios of single runs have no confidence interval and may be chance."
             return Trust("With one run of each, ", note)
         if not all(interval.paired for interval in intervals):
             note = (

@@ -84,7 +84,7 @@ def _compared(case: Case, verdict: Verdict, yardsticks: Sequence[Yardstick]) -> 
             title, reason = "the disk lost acknowledged writes", "a power cut lost writes that they had acknowledged"
         return Speed(
             title=title,
-            sentence=f"The rate of the syncs is normal compared with {normal.name}, but {reason}. So the speed of the "
+            sentence=f"The syncs are not slow compared with {normal.name}, but {reason}. So the speed of the "
             "disk itself is not known.",
         )
     return _no_reference(case, verdict, yardsticks)

@@ -27,9 +27,9 @@ from fstui.tui.styles import FAINT, KEY, WARNING
 Paragraph = tuple[str, str, str]
 """The beginning of the first line, the text, and the style."""
 _PULL = (
-    "Pull the wall plug (both plugs, if there are two). If this host is a laptop, first remove its battery, which "
-    "would keep it running. Do not reset, reboot or use the power button: the disk would keep its power, or have time "
-    "to save its cache."
+    "Pull the wall plug{of_host} (both plugs, if there are two). If {host} is a laptop, first remove its battery, "
+    "which would keep it running. Do not reset, reboot or use the power button: the disk would keep its power, or have "
+    "time to save its cache."
 )
 _PROVES = (
     "One lost record proves that the storage is not durable. If none is lost, the storage survived this one cut with "
@@ -174,17 +174,19 @@ class PowerCutScreen(BaseScreen):
         return [*cards, ("I/O path", partial(io_path.tree, self._target)), ("terms of this screen", terms)]
 
     def _cut_steps(self) -> Iterator[Paragraph]:
+        host, of_host = self.hostname, ""
         if guest := self.fstui.session.judged_filesystems().inventory.host.virtualization:
             yield " ! ", f"This host is a VM ({guest}). {_GUEST}", WARNING
+            host, of_host = "the physical host", " of the physical host"
         if root_below(self._target):
             yield " ! ", f"The root filesystem of {self.hostname} holds these records. {_MAY_NOT_START}", WARNING
         for directory in self.unverified_cuts:
             yield " ! ", f"a cut has not been verified: {directory}", WARNING
         yield " 1 ", "Connect. On another machine with its own power supply (a laptop will do), run:", ""
         yield "   $ ", self.witness_command, KEY
-        loses = f"The cut also stops everything else that runs on {self.hostname}."
+        loses = f"The cut also stops everything else that runs on {host}."
         yield " 2 ", f"Wait until the witness shows acknowledgements. {loses}", ""
-        yield " 3 ", _PULL, ""
+        yield " 3 ", _PULL.format(host=host if of_host else "this host", of_host=of_host), ""
 
     def _later_steps(self) -> Iterator[Paragraph]:
         yield " 4 ", "Wait ten seconds, plug the host in and start it. Then run on the witness:", ""
