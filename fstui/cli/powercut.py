@@ -31,7 +31,7 @@ from fstui.model.quantities import count, counted, rate, seconds, short_size
 from fstui.powercut.log import READER_GONE, BadLog
 from fstui.powercut.verification import CutDeclaration
 from fstui.powercut.witness import SILENCE_TIMEOUT_S, LogNotWritten, Witness, WitnessState
-from fstui.powercut.writing import PreparedCut, WriterProcess, root_below
+from fstui.powercut.writing import MAY_NOT_START, PreparedCut, WriterProcess, root_below
 from fstui.report import formats
 from fstui.report.characters import escape_controls
 from fstui.runs import power_cut
@@ -99,7 +99,7 @@ async def _write(session: Session, directory: str, settings: dict[str, str], roo
         if cut.on_root:
             _confirm_root(cut, root_of)
         elif root_below(target := cut.header.target):
-            say(f"The root filesystem holds {target.path}: after the cut, this host may not start again.")
+            say(f"The root filesystem holds {target.path}: {MAY_NOT_START}.")
         _ask_about_concerns(cut, concerns)
         return await interruption.run_until_signal(_run_writer(cut, interruption))
 
@@ -131,14 +131,12 @@ async def _run_writer(cut: PreparedCut, interruption: Interruption) -> int:
 
 def _confirm_root(cut: PreparedCut, root_of: str | None) -> None:
     name = cut.header.host.hostname
+    warning = f"{cut.header.target.path} is on the root filesystem: {MAY_NOT_START}."
     if root_of is None and is_terminal(sys.stdin):
-        say(f"{cut.header.target.path} is on the root filesystem: after the cut, this host may not start again.")
+        say(warning)
         root_of = click.prompt("Type the name of this host to continue", default="", show_default=False, err=True)
     if root_of not in (name, escape_controls(name)):  # a name is printed with its control characters escaped
-        raise Refused(
-            f"{cut.header.target.path} is on the root filesystem: after the cut, the host may not start again. "
-            f"Name a directory on another filesystem, or confirm it with --root-of {name}"
-        )
+        raise Refused(f"{warning} Name a directory on another filesystem, or confirm it with --root-of {name}")
 
 
 def _ask_about_concerns(cut: PreparedCut, concerns: Sequence[str]) -> None:

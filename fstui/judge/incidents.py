@@ -327,8 +327,7 @@ def _latency(seconds: Sequence[Second], device: str) -> _Latency | None:
 
 
 def _explain(facts: IncidentFacts) -> Explanation:
-    rules = (_short_of_memory, _short_of_cpu, _no_device, _io_limit, _stuck_loop_device)
-    for rule in (*rules, _other_program, _discards, _other_syncs):
+    for rule in _RULES:
         if explanation := rule(facts):
             return explanation
     if facts.is_device_slow:
@@ -511,6 +510,12 @@ def _short_of_cpu(facts: IncidentFacts) -> Explanation | None:
     if facts.cpu_share >= CPU_WAIT_SHARE:
         return Explanation("cpu", f"it waited for a CPU{host}, not for the disk")
     return Explanation("cpu", f"for up to {percent(facts.cpu_share)} of that time, it waited for a CPU{host}")
+
+
+_RULES = (
+    _short_of_memory, _short_of_cpu, _no_device, _io_limit, _stuck_loop_device, _other_program, _discards, _other_syncs,
+)  # fmt: skip
+"""The first that applies explains the incident."""
 
 
 def transfers(windows: Sequence[Window]) -> list[ProcessIo]:

@@ -1,6 +1,7 @@
 """What programs and devices did during one column of the charts: the sums of its records."""
 
 from collections.abc import Sequence
+from itertools import chain
 
 from msgspec.structs import astuple, replace
 
@@ -15,12 +16,9 @@ def sum_of_seconds(seconds: Sequence[Second]) -> Second | None:
     if not seconds:
         return None
     devices: dict[str, DeviceSecond] = {}
-    for device in (device for second in seconds for device in second.devices):
-        if earlier := devices.get(device.device):
-            sums = map(sum, zip(astuple(earlier)[1:], astuple(device)[1:], strict=True))
-            in_flight = max(earlier.in_flight, device.in_flight)
-            device = replace(DeviceSecond(device.device, *sums), in_flight=in_flight)  # noqa: PLW2901
-        devices[device.device] = device
+    for device in chain.from_iterable(second.devices for second in seconds):
+        earlier = devices.get(device.device)
+        devices[device.device] = _sum_of_two(earlier, device) if earlier else device
     pressures = zip(*(second.pressure_ms for second in seconds), strict=True)
     return replace(
         seconds[-1],
@@ -31,12 +29,17 @@ def sum_of_seconds(seconds: Sequence[Second]) -> Second | None:
     )
 
 
+def _sum_of_two(earlier: DeviceSecond, later: DeviceSecond) -> DeviceSecond:
+    sums = map(sum, zip(astuple(earlier)[1:], astuple(later)[1:], strict=True))
+    return replace(DeviceSecond(later.device, *sums), in_flight=max(earlier.in_flight, later.in_flight))
+
+
 def sum_of_windows(windows: Sequence[Window]) -> Window | None:
     """Return one record for all windows. The median sync of several windows is not known."""
     if len(windows) < 2:
         return windows[0] if windows else None
     rows: dict[tuple[str, int, str, int, str], RecordedWait] = {}
-    for wait in (wait for window in windows for wait in window.waits):
+    for wait in chain.from_iterable(window.waits for window in windows):
         key = (wait.program, wait.pid, wait.file, wait.inode, wait.device)
         earlier = rows.get(key, RecordedWait())
         rows[key] = replace(  # a wait in progress is in each window until it ends, so only the latest counts

@@ -181,7 +181,6 @@ class Timeline:
         self.width_ns = int(length_s * 1e9 / points) if length_s else 250_000_000
         self.max_intervals = 2 * points
         self.total = 0
-        """The number of all values."""
         self._histogram = Histogram()
         self._pending: dict[int, Histogram] = {}
         self._intervals: dict[int, Histogram] = {}

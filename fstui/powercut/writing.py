@@ -126,6 +126,10 @@ class WriterProcess:
         return None
 
 
+MAY_NOT_START = "after the cut, this host may not start again"
+"""The warning if the root filesystem holds the records."""
+
+
 def is_on_root(target: Target, inventory: Inventory) -> bool:
     """Return whether the target is on the root filesystem, even if it is another mount of that filesystem."""
     root = next((filesystem for filesystem in inventory.filesystems if filesystem.mount_point == "/"), None)

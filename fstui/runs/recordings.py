@@ -202,8 +202,8 @@ def _read_moment(start: float, end: float) -> tuple[Second | None, Window | None
         return start <= record.at - record.elapsed_s / 2 < end
 
     records = incidents.collect_records(recording.read(start, end + MAX_WINDOW_S).records)
-    seconds_, windows = filter(has_most_within, records.seconds), filter(has_most_within, records.windows)
-    return moments.sum_of_seconds(list(seconds_)), moments.sum_of_windows(list(windows))
+    second = moments.sum_of_seconds(list(filter(has_most_within, records.seconds)))
+    return second, moments.sum_of_windows(list(filter(has_most_within, records.windows)))
 
 
 def _read_what_happened(period: tuple[float, float] | None) -> WhatHappened:

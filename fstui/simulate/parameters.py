@@ -18,7 +18,7 @@ Time = Annotated[float, Meta(ge=0, le=1e8)]
 Positive = Annotated[float, Meta(gt=0, le=1e9)]
 PositiveInt = Annotated[int, Meta(ge=1, le=1 << 40)]
 SmallInt = Annotated[int, Meta(ge=0, le=1024)]
-Copies = Annotated[int, Meta(ge=1, le=1024)]
+SmallPositiveInt = Annotated[int, Meta(ge=1, le=1024)]
 
 
 class ParameterTable(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -35,7 +35,7 @@ class PlatterParameters(ParameterTable, frozen=True, kw_only=True):
     tracks: PositiveInt = 1_000_000
     verify: bool = False
     """A flush takes one more revolution, because the drive verifies the data."""
-    mirrors: Copies = 1
+    mirrors: SmallPositiveInt = 1
     """Number of disks in a mirror. They rotate independently. A write takes as long as on the slowest disk."""
 
 
@@ -44,7 +44,7 @@ class NandParameters(ParameterTable, frozen=True, kw_only=True):
 
     program_us: Time
     page_bytes: PositiveInt = 16384
-    channels: Copies = 4
+    channels: SmallPositiveInt = 4
 
 
 class PersistentParameters(ParameterTable, frozen=True, kw_only=True):
@@ -59,7 +59,7 @@ class NetworkParameters(ParameterTable, frozen=True, kw_only=True):
     round_trip_us: Time
     spread: Annotated[float, Meta(ge=0, le=10)] = 0.1
     """Standard deviation of the logarithm of the round trip."""
-    copies: Copies = 3
+    copies: SmallPositiveInt = 3
     ops_per_s: Amount = 0.0
     """The provider's limit after ``burst_ops`` are used up; 0: no limit."""
     burst_ops: Count = 0

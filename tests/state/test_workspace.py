@@ -38,7 +38,7 @@ async def test_a_filesystem_mounted_after_the_plan_is_refused(tmp_path: Path) ->
     planned = await inspect(str(tmp_path))
     subprocess.run(["mount", "-t", "tmpfs", "fstui-tests", str(tmp_path)], check=True)  # noqa: ASYNC221  it is short
     try:
-        with pytest.raises(Refused, match=r"Cannot create .*: a different filesystem is there"):
+        with pytest.raises(Refused, match=r"Cannot create .*: this is not the filesystem that the run"):
             await Workspace.create(planned.path, "1", planned.fsid)
         assert (list(tmp_path.iterdir()), ledger.entries()) == ([], [])
     finally:

@@ -197,11 +197,11 @@ def untorn_bytes(statx_result: bytes) -> int:
 def hold_directory(path: str, entry: str | None = None, expected_fsid: str = "0") -> None:
     """Create a directory, hold it until stdin closes, and remove it and its entry in the ledger.
 
-    Create nothing on a filesystem with another f_fsid than expected. 0: any filesystem.
+    Create nothing if the filesystem has another f_fsid. "0": any filesystem.
     """
     try:
         if expected_fsid not in ("0", str(fsid(path))):
-            raise OSError(errno.ESTALE, "a different filesystem is there than when the run was planned")
+            raise OSError(errno.ESTALE, "this is not the filesystem that the run was planned for")
         fd = own_directory.create(path)
     except OSError as error:
         say(**failure(error))

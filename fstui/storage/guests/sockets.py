@@ -1,4 +1,4 @@
-"""Send requests to hypervisors: HTTP to Firecracker and cloud-hypervisor, QMP to QEMU. Each reply has a time limit."""
+"""Send requests to hypervisors: HTTP to Firecracker and cloud-hypervisor, QMP to QEMU. Each read has a time limit."""
 
 import errno
 import os

@@ -14,7 +14,7 @@ from textual.app import ComposeResult
 from fstui.model.storage import Target
 from fstui.powercut.plan import write_command
 from fstui.powercut.verification import CutDeclaration, read_file
-from fstui.powercut.writing import is_on_root, root_below
+from fstui.powercut.writing import MAY_NOT_START, is_on_root, root_below
 from fstui.runs import power_cut
 from fstui.tui.commands import BACK, COPY, HELP, LIST, QUIT, Command
 from fstui.tui.drawing import io_path
@@ -27,7 +27,7 @@ from fstui.tui.styles import FAINT, KEY, WARNING
 Paragraph = tuple[str, str, str]
 """The beginning of the first line, the text, and the style."""
 _PULL = (
-    "Pull the wall plug{of_host} (both plugs, if there are two). If {host} is a laptop, first remove its battery, "
+    "Pull the wall plug of {host} (both plugs, if there are two). If it is a laptop, first remove its battery, "
     "which would keep it running. Do not reset, reboot or use the power button: the disk would keep its power, or have "
     "time to save its cache."
 )
@@ -39,7 +39,6 @@ _GUEST = (
     "If you kill the VM, the physical host keeps its power and its cache. This test shows only whether the VM passes "
     "its syncs on. Pull the plug of the physical host instead."
 )
-_MAY_NOT_START = "After the cut, this host may not start again."
 _STORAGE_WAS_CUT = "only the storage lost its power, not the host (a USB disk, a disk shelf)"
 _UNMOUNTABLE = "the filesystem could not be mounted after the cut"
 
@@ -174,19 +173,19 @@ class PowerCutScreen(BaseScreen):
         return [*cards, ("I/O path", partial(io_path.tree, self._target)), ("terms of this screen", terms)]
 
     def _cut_steps(self) -> Iterator[Paragraph]:
-        host, of_host = self.hostname, ""
+        host = "this host"
         if guest := self.fstui.session.judged_filesystems().inventory.host.virtualization:
             yield " ! ", f"This host is a VM ({guest}). {_GUEST}", WARNING
-            host, of_host = "the physical host", " of the physical host"
+            host = "the physical host"
         if root_below(self._target):
-            yield " ! ", f"The root filesystem of {self.hostname} holds these records. {_MAY_NOT_START}", WARNING
+            yield " ! ", f"The root filesystem of {self.hostname} holds these records: {MAY_NOT_START}.", WARNING
         for directory in self.unverified_cuts:
             yield " ! ", f"a cut has not been verified: {directory}", WARNING
         yield " 1 ", "Connect. On another machine with its own power supply (a laptop will do), run:", ""
         yield "   $ ", self.witness_command, KEY
         loses = f"The cut also stops everything else that runs on {host}."
         yield " 2 ", f"Wait until the witness shows acknowledgements. {loses}", ""
-        yield " 3 ", _PULL.format(host=host if of_host else "this host", of_host=of_host), ""
+        yield " 3 ", _PULL.format(host=host), ""
 
     def _later_steps(self) -> Iterator[Paragraph]:
         yield " 4 ", "Wait ten seconds, plug the host in and start it. Then run on the witness:", ""
