@@ -29,16 +29,15 @@ def scenarios(name: str | None) -> Report:
 
     Example: fstui scenarios fsync-rate
     """
+    if name is None:
+        return plans.scenarios_report(asyncio.run(_all_with_plans()), power_cut.make_plan({}))
     if name == power_cut.NAME:
         return plans.power_cut_report(power_cut.make_plan({}))
-    planned = asyncio.run(_planned_scenarios(name))
-    return plans.scenario_report(*planned[0]) if name else plans.scenarios_report(planned, power_cut.make_plan({}))
+    scenario = asyncio.run(scenario_files.find(name))
+    return plans.scenario_report(*asyncio.run(_with_plan(name, scenario)))
 
 
-async def _planned_scenarios(name: str | None) -> list[tuple[Scenario, Plan]]:
-    """Return the scenario of this name, or all, each with its plan. Raises Refused."""
-    if name is not None:
-        return [await _with_plan(name, await scenario_files.find(name))]
+async def _all_with_plans() -> list[tuple[Scenario, Plan]]:
     own, broken = await scenario_files.load_own()
     for mistake in broken:  # a broken file of the user does not hide the other scenarios
         say(f"fstui: {mistake}")

@@ -44,7 +44,7 @@ def history_(ctx: click.Context, words: str) -> Report | None:
       fstui history --filter 'fsync-rate /srv'
       fstui history note last 'after the firmware update'
     """
-    return None if ctx.invoked_subcommand else report.history_report(_find_all(words))
+    return None if ctx.invoked_subcommand else report.history_report(_find_matching(words))
 
 
 @history_.command("trend")
@@ -57,7 +57,7 @@ def trend(words: str) -> Report:
 
     Example: fstui history trend --filter /srv/db
     """
-    trend_report = report.trend_report(_find_all(words))
+    trend_report = report.trend_report(_find_matching(words))
     if not trend_report.sections:
         say(report.NO_TREND)
     return trend_report
@@ -215,7 +215,7 @@ async def _find(reference: str) -> SavedRun:
     return saved
 
 
-def _find_all(words: str) -> list[Summary]:
+def _find_matching(words: str) -> list[Summary]:
     """Return the runs that contain ``words``, and report on stderr if there are none."""
     all_runs = asyncio.run(history.summaries())
     matching = history.matches(all_runs, words)

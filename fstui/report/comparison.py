@@ -250,9 +250,9 @@ def bar(share: float, width: int) -> str:
     return "█" * (eighths // 8) + _EIGHTHS_OF_CELL[eighths % 8].strip()
 
 
-def since(before: Run) -> str:
-    """Return ``since run k3f9a1``. A simulated run is not saved, so its name is of no use."""
-    return f"since {'the previous run' if before.simulated else f'run {before.id}'}"
+def earlier_run_name(before: Run) -> str:
+    """Return ``run k3f9a1``; ``the previous run`` if it was simulated, because no saved run has its ID."""
+    return "the previous run" if before.simulated else f"run {before.id}"
 
 
 def headline(before: Run, now: Run) -> str:
@@ -261,10 +261,10 @@ def headline(before: Run, now: Run) -> str:
     verdict = f"{now.verdict} as before" if same_verdict else f"{before.verdict} before, {now.verdict} now"
     ratios = [step.rate_per_s / earlier.rate_per_s for earlier, step in _pairs(before, now)]
     if not ratios:
-        return f"{since(before)}: {verdict}"
+        return f"since {earlier_run_name(before)}: {verdict}"
     same_rates = min(ratios) > 1 / _NOISE and max(ratios) < _NOISE
     rates = "rates as before" if same_rates else f"rates {range_text(ratios)} × the earlier ones"
-    return f"{since(before)}: {verdict}; {rates}"
+    return f"since {earlier_run_name(before)}: {verdict}; {rates}"
 
 
 def changes_section(before: Run, now: Run) -> Section:

@@ -41,16 +41,17 @@ class Counts(StepCounts):
 
 
 def step_notes(steps: Sequence[Step], counts: Counts) -> list[str]:
-    """Return what explains the table of steps: missing counts, and the names of steps of databases."""
+    """Return notes below the table of steps: why counts are missing, and what the names of database steps mean."""
     notes = []
     unknown_flushes = any(step.syncs and counts.flushes_per_sync(step, step.settings) is None for step in steps)
     columns = ["FLUSH/SYNC"] * unknown_flushes + ["W-AMP"] * any(counts.bytes_ratio(step) is None for step in steps)
     if columns and (shared := judges_words.join_words(counts.shared_devices(steps))):
-        no_syncs = "no syncs, or " * (unknown_flushes and any(step.ops and not step.syncs for step in steps))
+        without_syncs = unknown_flushes and any(step.ops and not step.syncs for step in steps)
+        no_syncs = "no syncs, or " if without_syncs else ""
         reason = f"fstui's share is unknown, because other processes or layers also wrote to {shared}"
         notes.append(f"{NONE} in {', '.join(columns)}: {no_syncs}{reason}")
     if any(step.settings.needs_server and {"high", "low"} & set(step.name.split()) for step in steps):
-        notes.append("high, low: each commit is durable, or a power cut loses the last ones")
+        notes.append("high: each commit is durable; low: a power cut loses the last commits")
     return notes
 
 
@@ -111,7 +112,7 @@ def program_names(writers: Iterable[OtherWriter]) -> str:
 
 
 def settings_words(settings: Mapping[str, Any]) -> Iterator[str]:
-    """Yield ``block 16 KiB``, ``O_DSYNC``, ``4 writers``, but no setting that has no effect."""
+    """Yield ``block 16 KiB``, ``O_DSYNC``, ``4 writers``, but no settings without effect."""
     for key, value in settings.items():
         name = key.removesuffix("_bytes").replace("_", " ")
         if value in ((), {}, "", "none", None, 0) or (key, value) == ("sync_every", 1):

@@ -100,10 +100,7 @@ class _Drawing:
             cached = " the data may still be in the page cache" if node.id in self._cached_above else ""
             return Cell(f"{indent}{'╳' if stopped else '│'}{cached}")
         account = self._accounts_by_device.get(node.id)
-        reached = account is not None and node in account.reached_devices
-        state, conclusion = _conclusion(account) if account and reached and not self._stubbed else ("", "")
-        if account and account.level.filesystem.id in self._cached_above:
-            state, conclusion = "", ""
+        state, conclusion = _conclusion(account) if account and self._is_conclusive(account, node) else ("", "")
         traced_account, traced = self._traced.get(node.id, (None, None))
         if traced_account and traced and (other_requests := other_requesters([traced])):
             text = f"{_own_flushes_text(traced_account, traced, conclusion)}; {other_requests}"
@@ -112,6 +109,11 @@ class _Drawing:
         else:
             text = ", ".join(filter(None, [*self._arrivals(counters), conclusion]))
         return Cell(f"{indent}{'╳' if stopped or state == 'dropped' else '│'} {text}", style=state)
+
+    def _is_conclusive(self, account: FlushAccount, device: Node) -> bool:
+        """Return whether the account shows what happened to the syncs at this device."""
+        cached = account.level.filesystem.id in self._cached_above
+        return device in account.reached_devices and not cached and not self._stubbed
 
     def _arrivals(self, counters: DeviceCounters, *, shares: bool = True) -> Iterator[str]:
         """Yield the bytes and flushes that reached a device. ``shares``: also as shares of what fstui requested."""
@@ -155,8 +157,8 @@ def _conclusion(account: FlushAccount) -> tuple[State, str]:
         return "dropped", "✗ bytes missing"
     if account.outcome == "complete":
         return "arrived", "✓ all arrived"
-    is_zero = account.counted is not None and account.counted.high == 0
-    return ("unknown", "? other processes also wrote") if account.others_wrote and not is_zero else ("", "")
+    no_flush_arrived = account.counted is not None and account.counted.high == 0
+    return ("unknown", "? other processes also wrote") if account.others_wrote and not no_flush_arrived else ("", "")
 
 
 def _name(node: Node) -> str:

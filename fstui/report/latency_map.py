@@ -105,15 +105,15 @@ def axis(timeline: Sequence[TimelinePoint], marks: Sequence[Mark] = (), stall_ns
     lowest, highest = min(edges_ns)[0], max(stall_ns, *(highest for _, highest in edges_ns))
     near_ns = [mark.ns for mark in marks if lowest / _MAX_DISTANCE < mark.ns < highest * _MAX_DISTANCE]
     # the lower end of a cell may lie slightly below a round value: do not add a whole step for that
-    low, high = edges(max(min([lowest * 1.02, *near_ns]), 1))[0], edges(max([highest, *near_ns]))[1]
+    low, high = round_bounds(max(min([lowest * 1.02, *near_ns]), 1))[0], round_bounds(max([highest, *near_ns]))[1]
     return LogScale(low, max(high, low * 10))
 
 
-def edges(ns: float) -> tuple[float, float]:
+def round_bounds(ns: float) -> tuple[float, float]:
     """Return the nearest of 1, 2, 5, 10 … below and above."""
     power = 10.0 ** floor(log10(ns))
-    edges = [power * step for step in (1, 2, 5, 10)]
-    return max(edge for edge in edges if edge <= ns * 1.000001), min(edge for edge in edges if edge >= ns * 0.999999)
+    bounds = [power * step for step in (1, 2, 5, 10)]
+    return max(low for low in bounds if low <= ns * 1.000001), min(high for high in bounds if high >= ns * 0.999999)
 
 
 def percentiles(latency: Latency | None) -> tuple[Mark, ...]:

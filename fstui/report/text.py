@@ -22,6 +22,7 @@ _MARGIN = 11
 MIN_COLUMN = 24
 """Minimum width of a wrapped column in cells."""
 NONE = "–"
+_REPLAY = "replay of "
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _COMMAND = r"(?:^|(?<=[\s(]))'[^']+'(?=[\s).,;:]|$)"
 _BEFORE_UNIT = r"(?<=\d) (?=(?:[nµm]?s|[mhB×]|[KMGT]iB|rpm|[a-z]+/s)(?![\w/]))"
@@ -48,21 +49,17 @@ def origin(simulated: str | None) -> str:
     """Return ``SIMULATED hdd-7200`` or ``REPLAY of k3f9a1``; empty if real storage was measured."""
     if not simulated:
         return ""
-    return simulated.replace("replay", "REPLAY", 1) if simulated.startswith("replay of ") else f"SIMULATED {simulated}"
+    return simulated.replace("replay", "REPLAY", 1) if simulated.startswith(_REPLAY) else f"SIMULATED {simulated}"
 
 
-def unsaved_reason(simulated: str | None) -> str:
+def unsaved_reason(simulated: str) -> str:
     """Return why a run on a simulated disk, or the replay of a run, was not saved."""
-    return (
-        "simulated disk"
-        if simulated and not simulated.startswith("replay of ")
-        else "this is the replay of a saved run"
-    )
+    return "this is the replay of a saved run" if simulated.startswith(_REPLAY) else "simulated disk"
 
 
 def simulation_warning(simulated: str) -> str:
     """Return the warning about the figures of a simulated disk or of a replay."""
-    if simulated.startswith("replay of "):
+    if simulated.startswith(_REPLAY):
         return f"{origin(simulated)}: the figures are those of the saved run."
     return f"SIMULATED: {simulated}. No real storage was measured."
 

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from fstui.model.quantities import duration_ns, percent, rate
 from fstui.model.steps import TimelinePoint
-from fstui.report.latency_map import LogScale, edges, with_ends
+from fstui.report.latency_map import LogScale, round_bounds, with_ends
 from fstui.tui.drawing.cells import StyledText, fit, fit_right, line, rule
 from fstui.tui.iostats import IoStats, RecentSamples, Sample, sum_devices, total
 from fstui.tui.styles import AREA, FAINT, HEAD, TIME, WARNING
@@ -65,8 +65,8 @@ def without_zeros(text: str) -> str:
 def p99_scale(timelines: Iterable[Sequence[TimelinePoint]]) -> LogScale:
     """Return a scale of at least one decade, with round ends, for the p99 latencies of several steps."""
     latencies = [float(ns) for timeline in timelines for point in timeline if (ns := _p99(point))] or [1e6]
-    low = edges(min(latencies))[0]
-    return LogScale(low, max(edges(max(latencies))[1], low * 10))
+    low = round_bounds(min(latencies))[0]
+    return LogScale(low, max(round_bounds(max(latencies))[1], low * 10))
 
 
 def _p99(point: TimelinePoint) -> int | None:

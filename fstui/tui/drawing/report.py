@@ -95,7 +95,8 @@ def details(run: Run, earlier: Run | None = None) -> list[Detail]:
     if earlier:
         changes = comparison.changes_section(earlier, run)
         summed_up = changes._replace(title="", lines=(changes.title,))
-        extras.append(Detail(f"changes {comparison.since(earlier)}", partial(section_lines, summed_up)))
+        name = f"changes since {comparison.earlier_run_name(earlier)}"
+        extras.append(Detail(name, partial(section_lines, summed_up)))
     if run.speed.sentence:
         points = (("because", run.speed.evidence), ("next", run.speed.next))
         reasons = Section(lines=(run.speed.sentence,), points=points)

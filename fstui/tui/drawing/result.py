@@ -237,7 +237,7 @@ def saved(run: Run, saved_to: str | None, save_error: str | None, width: int) ->
     if run.left_behind:
         return line((fit(f" ! could not be removed: {run.left_behind[0]}", width), BAD))
     if saved_to is None:
-        notice = f" ! not saved: {save_error}" if save_error else f" not saved: {unsaved_reason(run.simulated)}"
+        notice = f" ! not saved: {save_error}" if save_error else f" not saved: {unsaved_reason(run.simulated or '')}"
         return line((fit(notice, width), WARNING if save_error else FAINT))
     return line((" saved ", FAINT), cut_left(saved_to, width - 8))
 
