@@ -336,7 +336,7 @@ def test_too_little_memory_is_a_sentence() -> None:
         "import fstui.report.documents as d; d.schema = lambda *_: 'x' * 2**62; from fstui.cli import main; main()"
     )
     done = subprocess.run([command()[0], "-c", surprise, "schema"], capture_output=True, check=False)
-    assert (done.returncode, done.stderr[:37]) == (1, b"fstui: there is not enough memory. Se")
+    assert done.returncode == 1 and done.stderr.startswith(b"fstui: there is not enough memory. See ")
 
 
 def test_an_unexpected_error_is_a_sentence(fstui: Fstui, own_home: Path) -> None:

@@ -218,7 +218,7 @@ def test_a_recording_without_stderr_is_complete() -> None:
     assert recording.read().records
 
 
-def test_a_parent_that_ignores_its_children_changes_nothing() -> None:
+def test_a_parent_that_ignores_sigchld_changes_nothing() -> None:
     ignoring = (
         "import os, signal, sys; signal.signal(signal.SIGCHLD, signal.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])"
     )

@@ -332,17 +332,28 @@ def test_a_host_that_ignores_a_stop_is_left(ssh: str, tmp_path: Path, monkeypatc
     assert [answer.code for answer in answers] == [None] and not reading.is_alive()
 
 
-def test_many_connections_open_many_files(ssh: str) -> None:
+def test_many_connections_open_many_files(ssh: str, tmp_path: Path) -> None:
+    begun, may_end = tmp_path / "begun", tmp_path / "may_end"
+    for fifo in (begun, may_end):
+        os.mkfifo(fifo)
+    request, codes = Request(command="list", ssh=ssh, fanout=30), list[int | None]()
+    script = f"echo >{begun}; read -r line <{may_end}"
+    commands = {str(number): local_command(request, script) for number in range(30)}
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) + 40, hard))
-    try:
-        request = Request(command="list", ssh=ssh, fanout=30)
-        codes: list[int | None] = []
-        commands = {str(number): local_command(request, "sleep 0.5") for number in range(30)}
-        Fanout(request).run(commands, lambda _, answer: codes.append(answer.code), timeout_s=60)
-        assert codes == [0] * 30
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    with begun.open("r+b", buffering=0) as begins, may_end.open("r+b", buffering=0) as ends:
+
+        def hold_until_all_have_begun() -> None:
+            for _ in commands:
+                begins.read(1)
+            ends.write(b"\n" * len(commands))
+
+        threading.Thread(target=hold_until_all_have_begun, daemon=True).start()
+        resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) + 40, hard))
+        try:
+            Fanout(request).run(commands, lambda _, answer: codes.append(answer.code), timeout_s=60)
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert codes == [0] * 30
 
 
 def test_fleet_fail_on_exits_3(fleet: Fleet, installed: str) -> None:

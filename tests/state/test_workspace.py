@@ -1,7 +1,6 @@
 import errno
 import os
 import signal
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ from fstui.model.errors import Refused
 from fstui.model.storage import Space, Target
 from fstui.state import ledger, workspace
 from fstui.state.workspace import TargetDirectory, Workspace, check_space, check_writable, inspect, remove_left_behind
-from tests.real.disks import unmount
+from tests.real import disks
 
 
 async def test_it_is_in_the_ledger_while_it_exists(tmp_path: Path) -> None:
@@ -36,13 +35,13 @@ async def test_an_existing_directory_is_not_used(tmp_path: Path) -> None:
 @pytest.mark.root
 async def test_a_filesystem_mounted_after_the_plan_is_refused(tmp_path: Path) -> None:
     planned = await inspect(str(tmp_path))
-    subprocess.run(["mount", "-t", "tmpfs", "fstui-tests", str(tmp_path)], check=True)  # noqa: ASYNC221  it is short
+    disks.sh("mount", "-t", "tmpfs", "fstui-tests", tmp_path)
     try:
         with pytest.raises(Refused, match=r"Cannot create .*: this is not the filesystem that the run"):
             await Workspace.create(planned.path, "1", planned.fsid)
         assert (list(tmp_path.iterdir()), ledger.entries()) == ([], [])
     finally:
-        unmount(tmp_path)
+        disks.unmount(tmp_path)
     made = await Workspace.create(planned.path, "1", planned.fsid)
     assert await made.remove() is None
 

@@ -154,8 +154,8 @@ def test_what_is_always_zero_has_no_chart() -> None:
 
 
 def test_a_single_chart_in_a_second_row_is_left_out() -> None:
-    busy = [read(at, at, flushes=at, busy_ms=at) for at in range(0, 81, 2)]
-    names = [line for line in charts(activity_of(*busy), 200, 20) if "peak" in line.plain]
+    readings = [read(at, at, flushes=at, busy_ms=at) for at in range(0, 81, 2)]
+    names = [line for line in charts(activity_of(*readings), 200, 20) if "peak" in line.plain]
     assert len(names) == 1
 
 

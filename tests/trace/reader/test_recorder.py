@@ -103,7 +103,7 @@ def test_a_call_of_a_thread_that_is_left_out_is_no_wait(trace: Trace) -> None:
 
 @pytest.fixture
 def busy_thread(tmp_path: Path) -> Iterator[int]:
-    """A thread that syncs all the time."""
+    """Yield the ID of a thread that syncs all the time."""
     has_begun, must_end = threading.Event(), threading.Event()
 
     def sync() -> None:
@@ -158,7 +158,7 @@ def test_a_thread_that_is_left_out_and_blocked_is_traced(trace: Trace, monkeypat
 
 @pytest.mark.root
 def test_a_left_out_thread_may_be_blocked_as_a_window_ends(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Otherwise a program that is stuck since then would not be found."""
+    """Otherwise, a program that has been stuck since then would not be found."""
     thread = threading.get_native_id()
     exclude(trace, thread)
     monkeypatch.setattr(recorder, "switches", lambda _: 7)
