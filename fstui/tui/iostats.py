@@ -22,9 +22,9 @@ _SUMMED_FIELDS = ("reads", "writes", "written_bytes", "write_ms", "flushes", "fl
 _MAX_SAMPLES = 600
 """Ten minutes, with a sample per second."""
 _GROWTH_S = 2
-"""Seconds by which a chart grows while its samples are shorter than one cell."""
+"""Seconds by which a chart grows while its samples cover less than one cell."""
 _FIRST_CHARTS_S = (10, 30, 60)
-"""The times that a young chart covers. It fills from the right, and then covers the next time."""
+"""The periods that a chart with few samples covers. It fills from the right; once full, it covers the next one."""
 _MIN_SAMPLES, _MAX_DEVICE_SAMPLES = 60, 30_000
 """The second number limits the samples multiplied by the devices, so that a thousand devices take no more memory."""
 
@@ -116,7 +116,8 @@ class RecentSamples(Generic[Sample]):
         """Return the first and the last second of a chart with this many half cells.
 
         The chart ends with the last complete cell, or at 0 if none is complete. It begins with the first sample, or
-        later if not all samples fit, and covers one of _FIRST_CHARTS_S at first, if there are enough cells.
+        later if not all samples fit. With few samples and enough cells, it begins earlier and covers one of
+        _FIRST_CHARTS_S.
         """
         start_s = self._samples[0][0] if self._samples else 0.0
         grown_s = self.end_s // _GROWTH_S * _GROWTH_S or self.end_s // 1

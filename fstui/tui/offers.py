@@ -50,7 +50,7 @@ class Choices(msgspec.Struct, frozen=True):
             return self.set(form, name, allowed[max(0, min(index + offset, len(allowed) - 1))])
         try:
             value = chosen_values(form, {name: texts[0]})[name]
-        except Refused:  # a mistake that the user typed
+        except Refused:  # the user typed an invalid value
             return self.set(form, name, *_values(setting, None))
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         return self.set(form, name, _neighbour(setting, value, offset)) if is_number else self

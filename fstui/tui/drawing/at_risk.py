@@ -115,7 +115,7 @@ def title(view: RiskView, width: int) -> Text:
 
 
 def total(view: RiskView, width: int) -> list[Text]:
-    """Draw warnings, the sum, and on a narrow screen, which has no room for more, what the largest column shows."""
+    """Draw the warnings and the sum. A narrow screen has no room for the notes: explain the main column there."""
     lines: list[Text] = []
     for mount in view.unsafe:
         text = f"{at_risk.warning(mount)} {mount.sentence}"

@@ -70,7 +70,7 @@ class RecordingView(msgspec.Struct, frozen=True):
     window: Window | None = None
     """``second`` and ``window``: the sums of the records of the chosen column."""
     is_read: bool = False
-    """Whether they were read. They are None if they are not in the recording."""
+    """Whether both were read. One that is still None is not in the recording."""
     device: str = ""
     """The device of the charts; empty for the slowest one at each time."""
 
@@ -237,7 +237,7 @@ def devices(view: RecordingView, width: int) -> list[Text]:
     second = view.second
     if second is None:
         return [rule(width, "devices", "not recorded" if view.is_read else "reading …")]
-    # that of the charts first
+    # the device of the charts first, then the busiest ones
     ordered = sorted(second.devices, key=lambda device: (device.device != view.device, -device.writes - device.reads))
     bucket = view.buckets.get(view.cell, Bucket(start=0.0, end=0.0))
     rows = [
