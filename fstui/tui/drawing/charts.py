@@ -21,7 +21,7 @@ from fstui.tui.styles import AREA, FAINT, HEAD, TIME, WARNING
 MIN_AREA_LINES = 5
 """Height of a rule, a name, two lines of chart and the time axis."""
 _MAX_CHART_LINES = 16
-"""Height of a chart and its name. A higher chart shows no more."""
+"""Maximum height of a chart and its name. A taller chart would show no more detail."""
 _LABEL_WIDTH = 8
 _WIDE_SCREEN = 110
 _MIN_MINUTES_S = 150
@@ -89,7 +89,7 @@ def sparkline(timeline: Sequence[TimelinePoint], width: int, scale: LogScale) ->
 
 
 def blocks(latencies: Sequence[float | None], scale: LogScale | None = None) -> str:
-    """Draw a block for each latency. Without a scale, it is at least one decade from the lowest latency."""
+    """Draw a block for each latency. The default scale begins at the lowest one and covers at least one decade."""
     positive = [value for value in latencies if value]
     scale = scale or LogScale(min(positive), max(*positive, min(positive) * 10))
     return "".join(_BLOCKS[1 + min(int(scale.position(value) * 7), 6)] if value else " " for value in latencies)
@@ -194,17 +194,17 @@ def last_minutes(
         return (rule(width, name, "measuring"),) if recent.end_s else ()
     series = [join(samples) if samples else None for samples in recent.series(cell_s, half_cells)]
     series += [now, now] if now is not None else []
-    counted = _counted(figures[layout.columns - 1], series)
-    if not counted:
+    shown = _nonzero(figures[layout.columns - 1], series)
+    if not shown:
         return (rule(width, name, f"nothing in the last {_duration(min(last_s, last_s - first_s))}"),)
-    if len(counted) < layout.columns:  # fewer and wider charts
-        figures = (counted,) * len(figures)
+    if len(shown) < layout.columns:  # fewer and wider charts
+        figures = (shown,) * len(figures)
         return last_minutes(name, figures, recent, join, width=width, height=height, cell_s=cell_s, now=now)
-    measured = [sample is not None and any(figure.value(sample) is not None for figure in counted) for sample in series]
+    measured = [sample is not None and any(figure.value(sample) is not None for figure in shown) for sample in series]
     remarks = ["gaps: not measured"] * (not all(measured[measured.index(True) :]))
     remarks += [f"redrawn every {cell_s} s"] * (now is None)
     begin = f"{_duration(last_s - first_s)} ago"
-    return areas(name, figures, tuple(series), begin, ", ".join(remarks), width=width, height=height)
+    return (rule(width, name, ", ".join(remarks)), *_areas(shown, tuple(series), begin, layout, height - 1))
 
 
 def device_minutes(
@@ -219,32 +219,23 @@ def device_minutes(
 
 
 @lru_cache(maxsize=4)  # the series changes only when a cell is full, but the screen is drawn every second
-def areas(
-    name: str,
-    figures: tuple[tuple[Figure, ...], ...],
-    series: tuple[Any, ...],
-    begin: str,
-    remark: str,
-    *,
-    width: int,
-    height: int,
+def _areas(
+    figures: tuple[Figure, ...], series: tuple[Any, ...], begin: str, layout: Layout, height: int
 ) -> tuple[Text, ...]:
     """Draw area charts of a series with two samples per cell. ``begin``: the label at the start of the time axis."""
-    layout = chart_layout(width, len(figures[-1]))
-    counted = _counted(figures[layout.columns - 1], series)
     # a last row that is less than half full is left out: the other charts become higher
-    rows = max(min((height - 2) // 4, floor(len(counted) / layout.columns + 0.5)), 1)
-    chart_height = min((height - 2) // rows, _MAX_CHART_LINES)
-    lines = [rule(width, name, remark)]
-    for start in range(0, min(rows * layout.columns, len(counted)), layout.columns):
-        shown = counted[start : start + layout.columns]
+    rows = max(min((height - 1) // 4, floor(len(figures) / layout.columns + 0.5)), 1)
+    chart_height = min((height - 1) // rows, _MAX_CHART_LINES)
+    lines = []
+    for start in range(0, min(rows * layout.columns, len(figures)), layout.columns):
+        shown = figures[start : start + layout.columns]
         charts = [_area(figure, series, layout.cells, chart_height) for figure in shown]
         lines += [line(*(span for chart in charts for span in chart[index])) for index in range(chart_height)]
     times = fit(begin, layout.cells - len(" now")) + " now"
     return (*lines, line((fit(" " * (_LABEL_WIDTH + 1) + times, layout.chart_width) * len(shown), FAINT)))
 
 
-def _counted(figures: Sequence[Figure], series: Sequence[Any]) -> tuple[Figure, ...]:
+def _nonzero(figures: Sequence[Figure], series: Sequence[Any]) -> tuple[Figure, ...]:
     """Return the figures that are not always 0."""
     known = [sample for sample in series if sample is not None]
     return tuple(figure for figure in figures if any(figure.value(sample) for sample in known))

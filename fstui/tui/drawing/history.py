@@ -78,10 +78,15 @@ def rows(runs: Sequence[Summary], marked: Collection[str], width: int) -> TableC
 
 
 def earlier_runs(runs: Sequence[Summary], width: int, height: int) -> list[Text]:
-    """Draw the runs on one filesystem, with remarks if there are any."""
+    """Draw the runs on one filesystem."""
     if not runs:
         return [rule(width, "earlier runs"), *paragraph("No run on this filesystem is saved.", width)]
-    shown = runs[: height - 2]
+    return [rule(width, "earlier runs", f"{len(runs)} on this filesystem"), *run_table(runs, width, height - 1)]
+
+
+def run_table(runs: Sequence[Summary], width: int, height: int) -> list[Text]:
+    """Draw a table of runs on one filesystem, with remarks if there are any."""
+    shown = runs[: height - 1]
     columns = [
         replace(column, from_width=0, width=0 if column.title == "STEP" else column.width)
         for column in COLUMNS
@@ -94,7 +99,6 @@ def earlier_runs(runs: Sequence[Summary], width: int, height: int) -> list[Text]
     titles = row_cells(fitting, {column.title: column.title for column in fitting} | {"BAR": charts.ends(scale)}, {})
     drawn = [Text("").join(_row(run, fitting, scale, _BAR_WIDTH)) for run in shown]
     return [
-        rule(width, "earlier runs", f"{len(runs)} on this filesystem"),
         line(("   " + "".join(title.plain for title in titles), FAINT)),
         *(line("   ").append(text) for text in drawn),
     ]
@@ -200,8 +204,9 @@ def selected_run(summary: Summary, run: Run | None, width: int, height: int, *, 
 def marked_line(run: Summary, width: int) -> Text:
     """Draw a run that is marked for a comparison: its row may not be visible."""
     measured = f"{run.rate_of} {rate(run.rate_per_s)}/s" if run.rate_per_s else ""
+    mark = f" {_MARK} {run.id}  "
     text = "  ".join((moment(run.started_at, "%d %b %H:%M"), run.scenario, measured, ""))
-    return line((f" {_MARK} {run.id}  ", KEY), text, cut_left(_target(run), width - drawn_width(text) - 12))
+    return line((mark, KEY), text, cut_left(_target(run), width - drawn_width(mark + text) - 1))
 
 
 def file_lines(summary: Summary, width: int) -> list[Text]:

@@ -184,8 +184,8 @@ def _row_style(view: LatencyView, axis: LogScale, row: int, rows: int) -> str:
     middle_ns = axis.value((row + 0.5) / rows)
     if latency_map.is_stall(middle_ns, view.latency):
         return BAD
-    limit = next((mark.ns for mark in view.marks if mark.name == REVOLUTION), 0.0)
-    return WARNING if middle_ns < limit / 2 else ""
+    revolution_ns = next((mark.ns for mark in view.marks if mark.name == REVOLUTION), 0.0)
+    return WARNING if middle_ns < revolution_ns / 2 else ""
 
 
 def _heat(share: float) -> str:

@@ -305,11 +305,10 @@ def heat_maps(
 
 
 def _view(step: Step | Snapshot) -> latency.LatencyView:
-    length_s = (
-        (step.length_s or _window_s(step.elapsed_s))
-        if isinstance(step, Snapshot)
-        else charts.round_up(max(0.99 * step.elapsed_s, 1e-3))
-    )
+    if isinstance(step, Snapshot):
+        length_s = step.length_s or _window_s(step.elapsed_s)
+    else:  # a round length, although a step ends slightly later than planned
+        length_s = charts.round_up(max(0.99 * step.elapsed_s, 1e-3))
     return latency.LatencyView(step.timeline, step.elapsed_s, length_s or None, (), step.latency_ns)
 
 

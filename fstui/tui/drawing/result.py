@@ -119,9 +119,9 @@ def explanation(run: Run, finding: Finding | None, width: int, height: int) -> l
     if finding.scope == "step":
         lines.append(line(("   this step only: " + ", ".join(finding.steps), FAINT)))
     pairs = [part.partition(": ")[::2] for part in finding.evidence]
-    # the line of this verdict names the key of the test
-    is_offered = run.verdict == "consistent" and not run.simulated
-    next_steps = without_power_cut(finding.next) if is_offered else finding.next
+    # the verdict line already names the key of the power-cut test
+    names_key = run.verdict == "consistent" and not run.simulated
+    next_steps = without_power_cut(finding.next) if names_key else finding.next
     lines += labelled_lines([(step, "") for step in next_steps], "next", width)
     return [*lines, *labelled_lines(pairs, "because", width, max(height - len(lines), 1))]
 

@@ -61,7 +61,7 @@ LAYERS = (
     Column("PER SYNC", 8, right=True, gap=2),
 )
 COUNTER_TITLES = ("WRITES", "BYTES", "FLUSHES", "PER SYNC")
-_BUSY_SHARE = 0.01
+_IDLE_SHARE = 0.01
 PERCENTILES = {"P50": "p50", "P90": "p90", "P99": "p99", "P99.9": "p99_9", "MAX": "max"}
 
 
@@ -164,7 +164,8 @@ def requested_and_counted(progress: Progress, width: int, height: int) -> list[T
     while len(layers) > max_layers and any(not node.lowest for node in layers):
         layers.remove(next(node for node in layers if not node.lowest))
     syncs = 0 if step is None or (settings.reports_own_figures and progress.snapshot is step) else step.syncs
-    shared = bool(syncs) and settings.uniform and _is_shared(progress, step, settings)
+    has_ratio = bool(syncs) and settings.uniform
+    shared = has_ratio and _is_shared(progress, step, settings)
     if step is not None:
         requested |= {"WRITES": count(step.ops), "SYNCS": count(step.syncs)}
         requested |= {} if settings.reports_own_figures else {"BYTES": size(step.bytes)}
@@ -173,8 +174,7 @@ def requested_and_counted(progress: Progress, width: int, height: int) -> list[T
         device = next((device for device in step.counters if device.device == node.id), None) if step else None
         values = {"LAYER": _label(node, progress.target)}
         if step is not None and device is not None:
-            others_flushed = progress.counts.others_flushed(node, device, step.elapsed_s)
-            is_shared = shared or (bool(syncs) and settings.uniform and others_flushed)
+            is_shared = shared or (has_ratio and progress.counts.others_flushed(node, device, step.elapsed_s))
             cells = figures.counter_cells(device, 0 if is_shared else syncs, settings)
             values |= dict(zip(COUNTER_TITLES, cells, strict=True))
             values |= {"PER SYNC": "+ others"} if is_shared else {}
@@ -253,7 +253,7 @@ def other_activity(stats: dict[str, IoStats], target: Target) -> StyledText:
     parts, style = [], FAINT
     for node in target.lowest:
         io = stats.get(node.id)
-        if io is None or ((io.per_s("writes") or 0) + (io.per_s("flushes") or 0) < 1 and (io.busy or 0) < _BUSY_SHARE):
+        if io is None or ((io.per_s("writes") or 0) + (io.per_s("flushes") or 0) < 1 and (io.busy or 0) < _IDLE_SHARE):
             continue
         activity = [
             "" if io.busy is None else f"{percent(min(io.busy, 1))} busy",

@@ -357,6 +357,6 @@ class TrendScreen(HistoryScreen):
         runs = self._chosen_series
         lines = drawing.trend(runs, chosen, width, max(height - 3, 1))
         if height - len(lines) >= _MIN_SERIES_LINES:
-            _, *table = drawing.earlier_runs(runs[::-1], width, height - len(lines))
-            lines += [rule(width, "runs of this series", "the newest first"), *table]
+            lines.append(rule(width, "runs of this series", "the newest first"))
+            lines += drawing.run_table(runs[::-1], width, height - len(lines))
         return lines

@@ -222,8 +222,8 @@ class ResultScreen(BaseScreen):
 
     def _further_sections(self, name: str, width: int, height: int) -> list[Text]:
         """Draw the sections of the result that fit into the empty part of a frame. ``name``: what it already shows."""
-        sections = [] if self.has_class("-huge") else [drawing.io_path_lines(self.result, self._step, width)]
-        sections = [] if name == IO_PATH else sections
+        shows_path = self.has_class("-huge") or name == IO_PATH
+        sections = [] if shows_path else [drawing.io_path_lines(self.result, self._step, width)]
         others = (detail for detail in self.details if detail.title not in (name, IO_PATH))
         sections += [[rule(width, detail.title), *detail.draw(width)] for detail in others]
         drawn: list[Text] = []

@@ -68,7 +68,9 @@ class LiveWatchScreen(BaseScreen):
     def __init__(self) -> None:
         super().__init__()
         self._watching: WatchInProgress | None = None
-        self._is_over = self._has_ended = False
+        self._has_ended = False
+        self._leaves_at_once = False
+        """Whether Esc leaves without stopping the watch first."""
         self._max_heights: dict[str, int] = {}
 
     async def start(self) -> WatchInProgress:
@@ -101,7 +103,7 @@ class LiveWatchScreen(BaseScreen):
             async for event in self._watching.events():
                 self.apply(event)
         except (Refused, OSError) as trouble:
-            self._is_over = True
+            self._leaves_at_once = True
             self.say(sentence_of(trouble) or "The watch has ended.")
         else:
             self._has_ended = True
@@ -114,10 +116,10 @@ class LiveWatchScreen(BaseScreen):
 
     async def go_back(self) -> None:
         """Stop the child and wait for its last report. A second key press leaves at once."""
-        if self._watching is None or self._is_over:
+        if self._watching is None or self._leaves_at_once:
             self._leave()
         else:
-            self._is_over = True
+            self._leaves_at_once = True
             self._watching.stop()
             self.say("Removing the kernel's trace …")
 
