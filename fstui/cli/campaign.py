@@ -23,7 +23,7 @@ from fstui.cli.output import is_terminal, say
 from fstui.model.errors import Refused, local_time
 from fstui.model.forms import seconds_of
 from fstui.powercut.campaign import CUT_KINDS, CampaignCut, CampaignSettings, CampaignStore
-from fstui.powercut.cutting import CampaignStop, CutCampaign
+from fstui.powercut.cutting import CutCampaign
 from fstui.report.characters import escape_controls
 
 REDRAW_S = 0.25
@@ -189,7 +189,7 @@ class _CampaignSession:
             say(f"{finished} of {settings.cuts} cuts are done; continuing with the next one")
         try:
             self._campaign.run()
-        except (CampaignStop, Refused) as reason:
+        except Refused as reason:
             stop_reason = str(reason)
         except OSError as error:
             stop_reason = f"{error.filename or self._store.directory}: {error.strerror}"

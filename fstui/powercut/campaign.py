@@ -21,7 +21,7 @@ from fstui import __version__
 from fstui.measure.kinds.powercut import CUT_NAMES, CutKind, PowerCutFigures
 from fstui.model.base import Amount, Base, Count
 from fstui.model.documents import encode
-from fstui.model.errors import Refused
+from fstui.model.errors import Refused, local_time
 from fstui.powercut.header import PowerCutHeader, decode_header
 from fstui.powercut.log import MAX_HEADER, BadLog, parse_header
 from fstui.state.files import create_private_directory, read_regular, write_atomically
@@ -193,7 +193,7 @@ class CampaignStore:
     def conclusive_cuts(self) -> list[CampaignCut]:
         return [cut for cut in self.cuts if cut.is_conclusive]
 
-    def current_cut(self, now: str) -> CampaignCut:
+    def current_cut(self) -> CampaignCut:
         """Return the unfinished cut, or the next one. Raises Refused if HOST refused every pattern."""
         if self.cuts and self.cuts[-1].step != "done":
             return self.cuts[-1]
@@ -205,6 +205,7 @@ class CampaignStore:
         number = len(self.cuts) + 1
         pattern = possible[(number - 1) % len(possible)]
         wait_s = round(random.Random(f"{self.settings.seed}/{number}").uniform(*self.settings.wait_s), 3)
+        now = local_time().isoformat(timespec="seconds")
         return CampaignCut(number=number, pattern=pattern, wait_s=wait_s, started_at=now)
 
     def save(self, cut: CampaignCut) -> CampaignCut:

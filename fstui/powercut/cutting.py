@@ -12,7 +12,7 @@ import msgspec
 from fstui import proc, ssh
 from fstui.measure.kinds.documents import decode_run
 from fstui.measure.kinds.powercut import PowerCutFigures
-from fstui.model.errors import Refused, local_time
+from fstui.model.errors import Refused
 from fstui.model.quantities import count, seconds
 from fstui.powercut.campaign import PATTERNS, CampaignCut, CampaignSettings, CampaignStore, Outcome, Step
 from fstui.powercut.log import BadLog
@@ -46,10 +46,6 @@ _READ_BOOT_ID = "cat /proc/sys/kernel/random/boot_id"
 _NO_TIMEOUT_S = 1e9
 
 
-class CampaignStop(Exception):  # noqa: N818  its message is printed
-    """The campaign cannot continue. The message says why. Nothing is removed."""
-
-
 class CutCampaign:
     """Runs the cuts of a campaign that are still missing."""
 
@@ -63,7 +59,7 @@ class CutCampaign:
     ) -> None:
         """``show`` receives a phrase about each step, ``show_cut`` each cut that has ended."""
         self.store = store
-        self.cut = self._next_cut()
+        self.cut = store.current_cut()
         self._show = show
         self._show_cut = show_cut
         self._mount_fails = mount_fails
@@ -71,8 +67,6 @@ class CutCampaign:
         self._last_boot_id = ""
         """The boot id of HOST after the previous cut; empty if unknown."""
         self._off_command: ShellCommand | None = None
-        self._off_end: tuple[CommandResult, float] | None = None
-        """Result of the off command, and when the command ended."""
 
     @property
     def settings(self) -> CampaignSettings:
@@ -83,22 +77,20 @@ class CutCampaign:
         self._is_stopping = True
 
     def run(self) -> None:
-        """Run all cuts. Raises CampaignStop, Refused, OSError."""
+        """Run all cuts. Raises Refused, OSError."""
         while len(self.store.conclusive_cuts) < self.settings.cuts and not self._is_stopping:
-            self.cut = self._next_cut()
-            self._run_cut(is_resumed=self.cut in self.store.cuts)
+            self.cut = self.store.current_cut()
+            self._run_cut()
             newest = [cut for cut in self.store.cuts if cut.outcome != "refused"][-MAX_INCONCLUSIVE_CUTS:]
             if len(newest) == MAX_INCONCLUSIVE_CUTS and not any(cut.is_conclusive for cut in newest):
-                raise CampaignStop(
+                raise Refused(
                     f"{MAX_INCONCLUSIVE_CUTS} cuts in a row did not happen. The last one: {newest[-1].reason}. Check "
                     "the off and the on command"
                 )
 
-    def _next_cut(self) -> CampaignCut:
-        return self.store.current_cut(local_time().isoformat(timespec="seconds"))
-
-    def _run_cut(self, *, is_resumed: bool) -> None:
-        is_interrupted = is_resumed and self.cut.step in ("off", "on")
+    def _run_cut(self) -> None:
+        """Run a new cut, which is in the step ``start``, or continue one that was interrupted."""
+        is_interrupted = self.cut.step in ("off", "on")
         if self.cut.step == "write":
             self._finish("no-cut", "the witness was stopped before the power was cut")
             self._last_boot_id = ""  # HOST may have restarted
@@ -144,9 +136,9 @@ class CutCampaign:
         settings = self.settings
         boot_id = self._wait_until_reachable("it does not answer")
         if boot_id == proc.boot_id():
-            raise CampaignStop(f"{settings.host} is this machine, which would lose its power, too")
+            raise Refused(f"{settings.host} is this machine, which would lose its power, too")
         if self._last_boot_id and boot_id != self._last_boot_id:
-            raise CampaignStop(
+            raise Refused(
                 f"{settings.host} has restarted between two cuts. Another campaign or a person switches its power, or "
                 "the off command takes effect late"
             )
@@ -161,7 +153,7 @@ class CutCampaign:
         self._save("start", boot_before=boot_id)
 
     def _wait_until_reachable(self, failure: str) -> str:
-        """Wait until HOST can be reached. Return its boot id. ``failure``: a clause for the message of CampaignStop."""
+        """Wait until HOST can be reached. Return its boot id. ``failure``: a clause for the error message."""
         began_s = time.monotonic()
         while True:
             waited_s = time.monotonic() - began_s
@@ -170,14 +162,14 @@ class CutCampaign:
             if boot_id:
                 return boot_id
             if waited_s > self.settings.back_s:
-                raise CampaignStop(f"{self.settings.host}: {failure} within {seconds(waited_s)}: {reason}")
+                raise Refused(f"{self.settings.host}: {failure} within {seconds(waited_s)}: {reason}")
             time.sleep(RETRY_INTERVAL_S)
 
     def _run_on_host(self, script: str, failure: str) -> None:
-        """Run a shell command on HOST. ``failure``: a clause for the message of CampaignStop."""
+        """Run a shell command on HOST. ``failure``: a clause for the error message."""
         result = self._run_ssh(script, self.settings.command_s)
         if result.code != 0:
-            raise CampaignStop(f"{self.settings.host}: {failure}: {_failure(result)}")
+            raise Refused(f"{self.settings.host}: {failure}: {_failure(result)}")
 
     def _directory_to_remove(self) -> str | None:
         """Return the directory with the records of the newest cut, unless it must be kept (MAX_KEPT_LOSSES)."""
@@ -201,7 +193,7 @@ class CutCampaign:
         self._save("write")
         witness = Witness(path)
         writer = ShellCommand(self._ssh_command(self._fstui_command(*arguments)), _NO_TIMEOUT_S, is_piped=True)
-        self._off_command, self._off_end = None, None
+        self._off_command = None
         spoiled = ""
         try:
             try:
@@ -212,24 +204,23 @@ class CutCampaign:
                 writer_end = writer.kill(after_s=0.0 if self._off_command else WRITER_END_TIMEOUT_S)
                 witness.close()
         except LogNotWritten as error:
-            raise CampaignStop(f"the acknowledgements cannot be saved: {error}") from None
+            raise Refused(f"the acknowledgements cannot be saved: {error}") from None
         if self._off_command is None:
             self._finish_without_cut(witness, writer_end, spoiled)
             return False
-        while (off_result := self._off_result()) is None:  # the connection broke while the off command ran
-            time.sleep(POLL_INTERVAL_S)
-        result, ended_at = off_result
+        result = self._off_command.wait()  # it still runs if the connection broke early
+        self._check_result("off", result)
         self._save(
             "wait",
             off_took_s=result.elapsed_s,
             off_printed=result.printed[-MAX_PRINTED_CHARS:],
-            silent_after_s=witness.acknowledged_at - ended_at,
+            silent_after_s=witness.acknowledged_at - result.ended_at_s,
             spoiled=spoiled,
         )
         return True
 
     def _cut_while_writing(self, witness: Witness, writer: ShellCommand) -> str:
-        """Run the off command until HOST is silent. Return why the cut proves nothing, or ''. Raises CampaignStop."""
+        """Run the off command until HOST is silent. Return why the cut proves nothing, or ''. Raises Refused."""
         began_s, cut_at_s = time.monotonic(), 0.0
         for state in witness.listen(writer.stdout, POLL_INTERVAL_S):
             writer.poll()  # kills the writer if it prints too much
@@ -255,12 +246,13 @@ class CutCampaign:
                 self._show("power off")
                 self._save("off")
                 self._off_command = self._start_command(self.settings.off)
-            if off_result := self._off_result():
+            if off_result := self._off_command.poll():
+                self._check_result("off", off_result)
                 if is_silent:
                     break
-                _, off_end_s = off_result
-                if now_s - off_end_s > MAX_ALIVE_S:
-                    return f"HOST was still writing {seconds(now_s - off_end_s)} after the off command returned"
+                alive_s = now_s - off_result.ended_at_s
+                if alive_s > MAX_ALIVE_S:
+                    return f"HOST was still writing {seconds(alive_s)} after the off command returned"
         return ""
 
     def _wrong_filesystem(self, witness: Witness) -> str:
@@ -271,13 +263,6 @@ class CutCampaign:
         if mount_point == expected:
             return ""
         return f"the records went to the filesystem of {mount_point}, not of {expected}"
-
-    def _off_result(self) -> tuple[CommandResult, float] | None:
-        """Return the result of the off command and when it ended; None while it runs. Raises CampaignStop."""
-        if self._off_end is None and self._off_command and (result := self._off_command.poll()) is not None:
-            self._check_result("off", result)
-            self._off_end = result, time.monotonic()
-        return self._off_end
 
     def _finish_without_cut(self, witness: Witness, writer_end: CommandResult, spoiled: str) -> None:
         log = witness.log
@@ -293,11 +278,11 @@ class CutCampaign:
         return ShellCommand(["sh", "-c", command], self.settings.command_s)
 
     def _check_result(self, name: str, result: CommandResult) -> None:
-        """Raise CampaignStop if this command (off, on) failed."""
+        """Raise Refused if this command (off, on) failed."""
         if result.code is None:
-            raise CampaignStop(f"the {name} command did not end within {seconds(result.elapsed_s)}: {result.message}")
+            raise Refused(f"the {name} command did not end within {seconds(result.elapsed_s)}: {result.message}")
         if result.code:
-            raise CampaignStop(f"the {name} command failed (exit {result.code}): {result.message}")
+            raise Refused(f"the {name} command failed (exit {result.code}): {result.message}")
 
     def _switch_on(self, *, is_interrupted: bool) -> None:
         """Wait, then run the on command. ``is_interrupted``: the witness was restarted, so HOST may already be on."""
@@ -340,7 +325,7 @@ class CutCampaign:
         else:
             self._finish("intact", **changes)
         if figures.any_lost and figures.unmountable and not self.settings.remake:
-            raise CampaignStop(
+            raise Refused(
                 f"the filesystem of {self.settings.directory} could not be mounted after cut {self.cut.number}. "
                 "Create it again before you run the same command, or use --remake"
             )
@@ -378,8 +363,8 @@ class CutCampaign:
         arguments += ["--cut", self.settings.kind] if self.settings.kind != "power" else []
         return self._run_ssh(self._fstui_command(*arguments), VERIFY_TIMEOUT_S, self.store.log_path(self.cut))
 
-    def _cannot_verify(self, reason: str) -> CampaignStop:
-        return CampaignStop(
+    def _cannot_verify(self, reason: str) -> Refused:
+        return Refused(
             f"cut {self.cut.number} cannot be verified: {reason}. {self.settings.host} is up, and nothing was removed. "
             "Run the same command again when the filesystem is mounted read-write, or with --mount-fails if it cannot "
             "be mounted"

@@ -26,6 +26,8 @@ class CommandResult(NamedTuple):
     out: bytes
     err: bytes
     elapsed_s: float
+    ended_at_s: float
+    """When the end of the command was noticed (time.monotonic)."""
 
     @property
     def printed(self) -> str:
@@ -46,7 +48,8 @@ class ShellCommand:
     ) -> None:
         """``is_piped``: stdout is a pipe, which the caller reads. Raises OSError."""
         self._timeout_s = timeout_s
-        self._began = time.monotonic()
+        self._began_s = time.monotonic()
+        self._result: CommandResult | None = None
         self._out: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  read at the end of the command
         self._err: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
         with Path(stdin or os.devnull).open("rb") as input_file:
@@ -65,12 +68,15 @@ class ShellCommand:
 
     def poll(self) -> CommandResult | None:
         """Return the result if the command has ended. Kill the command if it exceeds a limit."""
-        code = self._process.poll()
-        printed_bytes = os.fstat(self._out.fileno()).st_size + os.fstat(self._err.fileno()).st_size
-        if code is None and (time.monotonic() - self._began > self._timeout_s or printed_bytes > MAX_BYTES):
-            self.kill()
-            return self._result(None)
-        return None if code is None else self._result(code)
+        if self._result is None:
+            code = self._process.poll()
+            printed_bytes = os.fstat(self._out.fileno()).st_size + os.fstat(self._err.fileno()).st_size
+            if code is not None:
+                self._result = self._read_result(code)
+            elif time.monotonic() - self._began_s > self._timeout_s or printed_bytes > MAX_BYTES:
+                self.kill()
+                self._result = self._read_result(None)
+        return self._result
 
     def wait(self) -> CommandResult:
         while (result := self.poll()) is None:
@@ -88,10 +94,11 @@ class ShellCommand:
         code = self._process.wait()
         if self._process.stdout is not None:
             self._process.stdout.close()
-        return self._result(code)
+        return self._read_result(code)
 
-    def _result(self, code: int | None) -> CommandResult:
+    def _read_result(self, code: int | None) -> CommandResult:
+        now_s = time.monotonic()
         size = os.fstat(self._err.fileno()).st_size
         out = os.pread(self._out.fileno(), MAX_BYTES, 0)
         err = os.pread(self._err.fileno(), _TAIL_BYTES, max(0, size - _TAIL_BYTES))
-        return CommandResult(code, out, err, time.monotonic() - self._began)
+        return CommandResult(code, out, err, now_s - self._began_s, now_s)

@@ -13,7 +13,7 @@ from fstui.model.errors import Refused
 from fstui.powercut import cutting
 from fstui.powercut.bounds import interval
 from fstui.powercut.campaign import PATTERNS, CampaignCut, CampaignSettings, CampaignStore, Step
-from fstui.powercut.cutting import CampaignStop, CutCampaign
+from fstui.powercut.cutting import CutCampaign
 from tests.powercut.headers import HEADER
 from tests.powercut.host import MadeUpHost
 
@@ -68,7 +68,7 @@ def test_each_cut_has_the_next_pattern_and_a_new_boot(host: MadeUpHost, tmp_path
 
 def test_waits_depend_only_on_the_seed(host: MadeUpHost, tmp_path: Path) -> None:
     first, again, other = (
-        CampaignStore.open(tmp_path / name, host.settings(seed=seed)).current_cut("")
+        CampaignStore.open(tmp_path / name, host.settings(seed=seed)).current_cut()
         for name, seed in (("a", 1), ("b", 1), ("c", 2))
     )
     assert first.wait_s == again.wait_s != other.wait_s
@@ -91,7 +91,7 @@ def test_campaign_continues_after_a_loss(host: MadeUpHost, tmp_path: Path) -> No
 def test_host_that_was_not_cut_proves_nothing(behaviour: str, words: str, host: MadeUpHost, tmp_path: Path) -> None:
     host.set(behaviour)
     campaign = host.campaign(tmp_path / "into", host.settings())
-    with pytest.raises(CampaignStop, match=words):
+    with pytest.raises(Refused, match=words):
         campaign.run()
     assert outcomes(campaign) == ["no-cut"] * 3
     assert (host.home / "plug").read_text() == "off\non\n" * 3
@@ -119,7 +119,7 @@ def test_command_that_fails_or_hangs_stops_it(
 ) -> None:
     host.set(behaviour)
     campaign = host.campaign(tmp_path / "into", host.settings(command_s=0.3))
-    with pytest.raises(CampaignStop, match=f"the {command} command {words}"):
+    with pytest.raises(Refused, match=f"the {command} command {words}"):
         campaign.run()
     assert f"unknown state: the {command} command" in campaign.cut.power_state
     host.unset(behaviour)
@@ -137,7 +137,7 @@ def test_command_that_fails_or_hangs_stops_it(
 )
 def test_host_that_stops_writing_is_not_cut(behaviour: str, words: str, host: MadeUpHost, tmp_path: Path) -> None:
     host.set(behaviour)
-    with pytest.raises(CampaignStop, match=words):
+    with pytest.raises(Refused, match=words):
         host.campaign(tmp_path / "into", host.settings(wait_s=(0.2, 0.2))).run()
     assert not (host.home / "plug").exists()
 
@@ -152,14 +152,14 @@ def test_connection_that_breaks_while_verifying_is_made_again(host: MadeUpHost, 
 def test_host_that_another_campaign_cuts_stops_it(host: MadeUpHost, tmp_path: Path) -> None:
     campaign = host.campaign(tmp_path / "into", host.settings())
     campaign._show_cut = lambda cut: host.set("boot", Path("/proc/sys/kernel/random/uuid").read_text())
-    with pytest.raises(CampaignStop, match=r"db1 has restarted between two cuts.*Another campaign"):
+    with pytest.raises(Refused, match=r"db1 has restarted between two cuts.*Another campaign"):
         campaign.run()
     assert outcomes(campaign) == ["intact"]
 
 
 def test_witness_does_not_cut_its_own_power(host: MadeUpHost, tmp_path: Path) -> None:
     host.set("boot", Path("/proc/sys/kernel/random/boot_id").read_text())
-    with pytest.raises(CampaignStop, match="db1 is this machine"):
+    with pytest.raises(Refused, match="db1 is this machine"):
         host.campaign(tmp_path / "into", host.settings()).run()
     assert not (host.home / "plug").exists()
 
@@ -167,7 +167,7 @@ def test_witness_does_not_cut_its_own_power(host: MadeUpHost, tmp_path: Path) ->
 def test_filesystem_that_comes_back_read_only_is_not_counted(host: MadeUpHost, tmp_path: Path) -> None:
     host.answers("kept", read_only=True)
     campaign = host.campaign(tmp_path / "into", host.settings(cuts=1))
-    with pytest.raises(CampaignStop, match=r"cut 1 cannot be verified: the filesystem on .* is read-only"):
+    with pytest.raises(Refused, match=r"cut 1 cannot be verified: the filesystem on .* is read-only"):
         campaign.run()
     assert campaign.store.conclusive_cuts == []
     host.answers("kept")
@@ -180,7 +180,7 @@ def test_disk_that_is_missing_is_no_loss(host: MadeUpHost, tmp_path: Path) -> No
     (host.home / "answer.json").write_text("")
     mount = "[ ! -e written ] || { echo 'special device /dev/sdb1 does not exist'; exit 32; }"
     campaign = host.campaign(tmp_path / "into", host.settings(mount=mount))
-    with pytest.raises(CampaignStop, match="the disk is missing or has another name: special device /dev/sdb1"):
+    with pytest.raises(Refused, match="the disk is missing or has another name: special device /dev/sdb1"):
         campaign.run()
     assert campaign.store.conclusive_cuts == []
 
@@ -193,7 +193,7 @@ def test_full_disk_of_the_witness_stops_it(host: MadeUpHost, tmp_path: Path) -> 
     try:
         campaign = host.campaign(into, host.settings(wait_s=(60.0, 60.0)))
         (into / "filled").write_bytes(bytes(40960))
-        with pytest.raises(CampaignStop, match=r"acknowledgements cannot be saved: .*No space left"):
+        with pytest.raises(Refused, match=r"acknowledgements cannot be saved: .*No space left"):
             campaign.run()
         os.close(campaign.store._lock_fd)
     finally:
@@ -221,7 +221,7 @@ def test_campaign_can_be_read_while_it_runs(host: MadeUpHost, tmp_path: Path) ->
 def test_host_that_does_not_come_back_stops_it(host: MadeUpHost, tmp_path: Path) -> None:
     host.set("dead")
     campaign = host.campaign(tmp_path / "into", host.settings(cuts=1))
-    with pytest.raises(CampaignStop, match=r"db1: it has not come back after cut 1.*no sshd listens there"):
+    with pytest.raises(Refused, match=r"db1: it has not come back after cut 1.*no sshd listens there"):
         campaign.run()
     assert campaign.cut.power_state == "on"
     host.unset("dead")
@@ -262,7 +262,7 @@ def test_filesystem_that_does_not_mount_is_a_loss(host: MadeUpHost, tmp_path: Pa
     campaign = host.campaign(
         tmp_path / "into", host.settings(mount="[ ! -e written ] || { echo bad superblock; exit 32; }")
     )
-    with pytest.raises(CampaignStop, match="could not be mounted after cut 1"):
+    with pytest.raises(Refused, match="could not be mounted after cut 1"):
         campaign.run()
     [cut] = campaign.store.cuts
     assert cut.outcome == "lost" and cut.figures is not None and cut.figures.unmountable
@@ -271,10 +271,10 @@ def test_filesystem_that_does_not_mount_is_a_loss(host: MadeUpHost, tmp_path: Pa
 def test_records_that_cannot_be_read_are_no_loss(host: MadeUpHost, tmp_path: Path) -> None:
     (host.home / "answer.json").write_text("")
     campaign = host.campaign(tmp_path / "into", host.settings())
-    with pytest.raises(CampaignStop, match="cut 1 cannot be verified"):
+    with pytest.raises(Refused, match="cut 1 cannot be verified"):
         campaign.run()
     again = _reopened(host, campaign, mount_fails=True)
-    with pytest.raises(CampaignStop, match="could not be mounted after cut 1"):
+    with pytest.raises(Refused, match="could not be mounted after cut 1"):
         again.run()
     assert outcomes(again) == ["lost"]
 
@@ -294,14 +294,14 @@ def test_pattern_that_the_host_refuses_is_left_out(host: MadeUpHost, tmp_path: P
 @pytest.mark.parametrize("answer", ["no document", '{"schema": "fstui.run/2", "id": 7}', "[" * 10_000])
 def test_answer_of_the_host_is_not_trusted(answer: str, host: MadeUpHost, tmp_path: Path) -> None:
     (host.home / "answer.json").write_text(answer)
-    with pytest.raises(CampaignStop, match="printed no run document"):
+    with pytest.raises(Refused, match="printed no run document"):
         host.campaign(tmp_path / "into", host.settings()).run()
 
 
 def test_host_that_floods_is_stopped(host: MadeUpHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cutting, "MAX_LOG_BYTES", 500)
     campaign = host.campaign(tmp_path / "into", host.settings(wait_s=(60.0, 60.0)))
-    with pytest.raises(CampaignStop, match="HOST sent more than 200 MiB"):
+    with pytest.raises(Refused, match="HOST sent more than 200 MiB"):
         campaign.run()
 
 
@@ -311,7 +311,7 @@ def test_directory_that_is_not_mounted_any_more_is_not_cut(host: MadeUpHost, tmp
     store = campaign.store
     store.save(msgspec.structs.replace(store.cuts[0], mount_point="/srv/data"))
     again = _reopened(host, campaign, host.settings(cuts=2))
-    with pytest.raises(CampaignStop, match="the records went to the filesystem of /srv, not of /srv/data"):
+    with pytest.raises(Refused, match="the records went to the filesystem of /srv, not of /srv/data"):
         again.run()
 
 
