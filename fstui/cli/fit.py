@@ -1,7 +1,6 @@
 """``fstui fit``: which products the storage is fast enough for."""
 
 import asyncio
-import time
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -11,7 +10,7 @@ import click
 
 from fstui.cli import completion
 from fstui.cli.execution import FAILED, UNACCEPTABLE
-from fstui.cli.host import CheckCommand, OutputOptions, make_checkup
+from fstui.cli.host import CheckCommand, make_checkup
 from fstui.cli.options import report_options, simulate_option, trace_option, trust_option, yes_option
 from fstui.model.run import Run
 from fstui.report import fit as report
@@ -57,5 +56,4 @@ def fit(directories: Sequence[str], products: Sequence[str], format_: str, outpu
         return FAILED if report.is_unanswered(run, product_names) else 0
 
     make_report = partial(report.fit_report, product_names=product_names)
-    output_options = OutputOptions(format_, output, time.monotonic(), make_report)
-    return asyncio.run(CheckCommand(checkup, output_options, exit_status_of).go())
+    return asyncio.run(CheckCommand(checkup, make_report, exit_status_of, format_, output).go())

@@ -5,7 +5,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 
@@ -95,14 +95,6 @@ async def _clean(pending: bool) -> int:
     return 1 if failures else 0
 
 
-class OutputOptions(NamedTuple):
-    format: str
-    output: Path | None
-    start_s: float
-    """When the command started (time.monotonic)."""
-    make_report: Callable[[Check], Report] = report.check_report
-
-
 @click.command("check")
 @click.argument("directories", metavar="[DIR]…", nargs=-1, shell_complete=completion.directories)
 @yes_option
@@ -134,7 +126,7 @@ def check(directories: Sequence[str], format_: str, output: Path | None, fail_on
     def exit_status_of(run: Run) -> int:
         return UNACCEPTABLE if is_failure(run.verdict, run.speed.answer, fail_on) else 0
 
-    return asyncio.run(CheckCommand(checkup, OutputOptions(format_, output, time.monotonic()), exit_status_of).go())
+    return asyncio.run(CheckCommand(checkup, report.check_report, exit_status_of, format_, output).go())
 
 
 def make_checkup(
@@ -164,10 +156,20 @@ def leave_out_busy(checkup: Checkup, yes: bool) -> None:
 class CheckCommand:
     """Measure filesystems and print the results. Progress goes to stderr; without a terminal, only failures do."""
 
-    def __init__(self, checkup: Checkup, options: OutputOptions, exit_status_of: Callable[[Run], int]) -> None:
+    def __init__(
+        self,
+        checkup: Checkup,
+        make_report: Callable[[Check], Report],
+        exit_status_of: Callable[[Run], int],
+        format_: str,
+        output: Path | None,
+    ) -> None:
         self._checkup = checkup
-        self._output_options = options
+        self._make_report = make_report
         self._exit_status_of = exit_status_of
+        self._format = format_
+        self._output = output
+        self._start_s = time.monotonic()
         self._interruption = Interruption()
         self._failed = any(subject.is_failure for subject in checkup.skipped)
 
@@ -176,7 +178,7 @@ class CheckCommand:
 
     async def _go(self) -> int:
         rows: list[CheckRow] = []
-        lines = EventLines(self._output_options.output if self._output_options.format == "events" else None)
+        lines = EventLines(self._output)
         try:
             for subject in self._checkup.subjects:
                 rows.append(await self._check(subject, lines))
@@ -214,7 +216,7 @@ class CheckCommand:
 
     async def _follow(self, subject: Subject, running: RunInProgress, lines: EventLines) -> CheckRow:
         async for event in events_until_timeout(running):
-            if self._output_options.format == "events":
+            if self._format == "events":
                 lines.write(event)
             if lines.reader_gone:
                 running.stop()
@@ -231,11 +233,9 @@ class CheckCommand:
 
     async def _deliver(self, rows: Sequence[CheckRow]) -> None:
         left_out = names_by_reason(self._checkup.skipped)
-        if self._output_options.format not in ("plain", "markdown", "html"):
+        if self._format not in ("plain", "markdown", "html"):
             for reason, names in left_out.items():
                 say(f"not checked, {reason}: {', '.join(names)}")
-        if self._output_options.format == "events":
-            return
-        options = self._output_options
-        report_ = options.make_report(Check(rows, left_out, time.monotonic() - options.start_s))
-        await print_report(report_, options.format, options.output, self._interruption.timeout_s)
+        if self._format != "events":
+            report_ = self._make_report(Check(rows, left_out, time.monotonic() - self._start_s))
+            await print_report(report_, self._format, self._output, self._interruption.timeout_s)
