@@ -130,14 +130,12 @@ def test_scenarios_and_plans_are_text() -> None:
 
 
 EXITS = {
-    "cli/campaign.py",
     "report/text.py",
     "tui/drawing/cells.py",
     "tui/terminal.py",
     "tui/app.py",
     "tui/palette.py",
     "cli/output.py",
-    "cli/narration.py",
     "cli/powercut.py",
 }  # fmt: skip  the last compares a typed host name with the printed one
 

@@ -5,7 +5,6 @@ import os
 import re
 import secrets
 import signal
-import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -19,12 +18,11 @@ from fstui.cli.delivery import print_report
 from fstui.cli.execution import FAILED, UNACCEPTABLE, exit_status
 from fstui.cli.interruption import SIGNALS
 from fstui.cli.options import Duration, fail_on_option, is_failure, report_options, trust_option
-from fstui.cli.output import is_terminal, say
+from fstui.cli.output import can_redraw, clear_status, draw_status, say
 from fstui.model.errors import Refused, local_time
 from fstui.model.forms import seconds_of
 from fstui.powercut.campaign import CUT_KINDS, CampaignCut, CampaignSettings, CampaignStore
 from fstui.powercut.cutting import CutCampaign
-from fstui.report.characters import escape_controls
 
 REDRAW_S = 0.25
 MAX_DURATION_S = 86400  # a day
@@ -176,7 +174,7 @@ class _CampaignSession:
         self._report = report
         self._store = store
         self._campaign = CutCampaign(store, self._show_progress, self._cut_ended, mount_fails=mount_fails)
-        self._redraws = is_terminal(sys.stderr)
+        self._redraws = can_redraw()
         self._drawn_at = 0.0
         self._signal = 0
 
@@ -193,7 +191,7 @@ class _CampaignSession:
             stop_reason = str(reason)
         except OSError as error:
             stop_reason = f"{error.filename or self._store.directory}: {error.strerror}"
-        self._clear_line()
+        clear_status()
         for number in signals:
             signal.signal(number, signal.SIG_DFL)
         if stop_reason or self._signal:
@@ -218,28 +216,18 @@ class _CampaignSession:
 
     def _handle_signal(self, number: int, _: object) -> None:
         if self._signal:
-            self._clear_line()
             say(f"fstui: ended at once. {self._state_sentences()}")
             os._exit(128 + number)
         self._signal = number
         self._campaign.stop()
-        self._clear_line()
         say("fstui: stopping after the current cut. A second signal ends fstui at once. " + self._state_sentences())
 
     def _show_progress(self, state: str) -> None:
         now = time.monotonic()
-        if not self._redraws or now - self._drawn_at < REDRAW_S:
-            return
-        self._drawn_at = now
-        line = f"{self._report.verdict_so_far(self._store)} · {state} · {self._campaign.cut.pattern}"
-        columns = os.get_terminal_size(sys.stderr.fileno()).columns or 80
-        print(f"\r\x1b[K{escape_controls(line)[: columns - 1]}", end="", file=sys.stderr, flush=True)
+        if self._redraws and now - self._drawn_at >= REDRAW_S:
+            self._drawn_at = now
+            draw_status(f"{self._report.verdict_so_far(self._store)} · {state} · {self._campaign.cut.pattern}")
 
     def _cut_ended(self, cut: CampaignCut) -> None:
-        self._clear_line()
         line = self._report.line(cut, self._store.settings.kind)
         say(line if self._redraws else f"{line}. So far: {self._report.verdict_so_far(self._store)}")
-
-    def _clear_line(self) -> None:
-        if self._redraws:
-            os.write(sys.stderr.fileno(), b"\r\x1b[K")  # not print: see say()

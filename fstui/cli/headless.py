@@ -11,7 +11,7 @@ import msgspec
 from fstui.cli.delivery import EventLines, deliver
 from fstui.cli.execution import BROKEN_PIPE, FAILED, UNACCEPTABLE, exit_status
 from fstui.cli.interruption import Interruption
-from fstui.cli.narration import narrating
+from fstui.cli.narration import Narration
 from fstui.cli.options import confirm, is_failure, rate_limit_of, session_on
 from fstui.cli.output import ReaderGone, say
 from fstui.model.counters import Idle
@@ -106,8 +106,8 @@ class HeadlessRun:
         )
         try:
             stdout_format = None if options.output or self._round else options.format
-            with narrating(plan, site.target, stdout_format=stdout_format) as narration:
-                finished = await self._follow(running, narration.on_event)
+            narration = Narration(plan, site.target, stdout_format=stdout_format)
+            finished = await self._follow(running, narration.on_event)
         except Refused as refusal:
             if (code := self.interruption.exit_code) is None:
                 raise

@@ -8,14 +8,13 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import NoReturn
 
-from fstui.cli.output import is_terminal, say
+from fstui.cli.output import say
 
 REPORT_S = 1.5
 """A stop that takes longer than this is reported. A second signal counts only after the report."""
 READER_S = 1.0
 """After a signal, output waits for this long for a process that reads nothing from the pipe."""
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_SHOW_CURSOR = b"\x1b[?25h\n"
 
 
 class Interruption:
@@ -87,9 +86,6 @@ class Interruption:
 
     def _leave(self) -> NoReturn:
         """End the process. The child that holds the target's files removes them when the disk answers."""
-        with suppress(OSError):
-            if is_terminal(sys.stderr):
-                os.write(2, _SHOW_CURSOR)
         say("fstui: ended at once. Files that remain are removed when their disk answers, or by 'fstui clean'")
         with suppress(OSError, ValueError):
             sys.stderr.flush()

@@ -8,8 +8,10 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import IO
 
+from rich.cells import set_cell_size
+
 from fstui.report.characters import escape_controls, escape_lines, printable
-from fstui.report.text import wrap
+from fstui.report.text import WIDTH, wrap
 
 _READER_TIMEOUT_S = 1.0
 _BAD, _WARNING, _GOOD = "1;31", "1;33", "1;32"  # red, yellow, green
@@ -21,6 +23,7 @@ _VERDICT = rf"(?i)[✗!✓▲] +({'|'.join(_COLOURS)})\b".replace("-", "[- ]")
 _SIGNS = {"✗": _BAD, "!": _WARNING, "✓": _GOOD}
 _ROW = r"(?m)^([✗!✓])(?=  \S)"
 """The sign of a verdict at the beginning of a row."""
+_ERASE_LINE = "\r\x1b[K"
 
 
 STDOUT = "standard output"
@@ -81,12 +84,43 @@ def silence_stdout() -> None:
 
 
 def say(sentence: str) -> None:
-    """Write a line to stderr, unless stderr is closed or no process reads it."""
+    """Write a line to stderr, unless stderr is closed or no process reads it. Erase the status line first."""
+    clear_status()
+    _write_stderr(f"{_wrap_for_stderr(sentence)}\n")
+
+
+_streams_with_status: set[int] = set()
+"""The terminals on which a status line is drawn."""
+
+
+def draw_status(text: str) -> None:
+    """Draw a line on the terminal that is stderr, in place of the one that was drawn before."""
+    columns = _columns(sys.stderr) or WIDTH
+    _write_stderr(_ERASE_LINE + set_cell_size(escape_controls(text), columns - 1).rstrip())
+    _streams_with_status.add(sys.stderr.fileno())
+
+
+def clear_status() -> None:
+    if _streams_with_status:
+        _streams_with_status.clear()
+        _write_stderr(_ERASE_LINE)
+
+
+def can_redraw() -> bool:
+    """Return whether stderr is a terminal on which a line can be drawn again."""
+    return is_terminal(sys.stderr) and _can_move_cursor(os.environ)
+
+
+def _can_move_cursor(environ: Mapping[str, str]) -> bool:
+    return environ.get("TERM", "dumb") not in ("dumb", "unknown")
+
+
+def _write_stderr(text: str) -> None:
+    """Write to stderr, but drop the text while the terminal is stopped (Ctrl-S)."""
     with suppress(OSError, ValueError):
         if sys.stderr is not None and is_writable(sys.stderr.fileno()):
             # not print: a signal handler may call this function while print runs, which is not reentrant
-            line = printable(_wrap_for_stderr(sentence), sys.stderr.encoding) + "\n"
-            os.write(sys.stderr.fileno(), line.encode(sys.stderr.encoding))
+            os.write(sys.stderr.fileno(), printable(text, sys.stderr.encoding).encode(sys.stderr.encoding))
 
 
 def _wrap_for_stderr(sentence: str) -> str:
@@ -127,7 +161,7 @@ def is_writable(stream_fd: int) -> bool:
 
 def uses_colours(environ: Mapping[str, str] = os.environ) -> bool:
     """Return whether the terminal supports colours and NO_COLOR is not set (no-color.org)."""
-    return not environ.get("NO_COLOR") and environ.get("TERM", "dumb") not in ("dumb", "unknown")
+    return not environ.get("NO_COLOR") and _can_move_cursor(environ)
 
 
 def colour_verdicts(text: str) -> str:

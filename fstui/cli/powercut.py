@@ -24,7 +24,7 @@ from fstui.cli.options import (
     trust_option,
     yes_option,
 )
-from fstui.cli.output import is_terminal, say
+from fstui.cli.output import can_redraw, draw_status, is_terminal, say
 from fstui.model.errors import Refused
 from fstui.model.judgement import VERDICTS, Verdict
 from fstui.model.quantities import count, counted, rate, seconds, short_size
@@ -231,7 +231,7 @@ class _WitnessDisplay:
 
     def __init__(self, witness: Witness) -> None:
         self._witness = witness
-        self._redraws = is_terminal(sys.stderr)
+        self._redraws = can_redraw()
         self._header_printed = False
 
     def go(self) -> int:
@@ -253,7 +253,7 @@ class _WitnessDisplay:
     def _show(self, view: WitnessState) -> None:
         self._print_header()
         if self._redraws:
-            print(f"\r\x1b[K{_status_line(view)}"[:200], end="", file=sys.stderr, flush=True)
+            draw_status(_status_line(view))
         elif view.newest_ack:
             say(_status_line(view))
 
@@ -267,8 +267,6 @@ class _WitnessDisplay:
             say("! the writer runs on this host, so the power cut also ends the witness. Run it on another host.")
 
     def _print_conclusion(self, trouble: str, interrupted: bool) -> int:
-        if self._redraws:
-            print(file=sys.stderr)
         self._print_header()
         view, log, path = self._witness.state(), self._witness.log, str(self._witness.path)
         saved = f"{count(self._witness.durable_count)} acknowledgements are saved in {path}"
@@ -296,12 +294,13 @@ class _WitnessDisplay:
 def _status_line(view: WitnessState) -> str:
     if view.newest_ack is None:
         return "waiting for the first acknowledgement"
-    state = ""
+    warning = ""
     if view.since_line_s >= SILENCE_TIMEOUT_S:
         silent = seconds(view.since_line_s)
-        state = f" · ! no message for {silent}: power or network failed (Ctrl-C ends the witness; the log is safe)"
+        warning = f"! no message for {silent}: power or network failed (Ctrl-C ends the witness; the log is safe) · "
     elif view.since_ack_s >= SILENCE_TIMEOUT_S:
-        state = f" · ! connected, but no acknowledgement for {seconds(view.since_ack_s)}: its storage does not respond"
+        waited = seconds(view.since_ack_s)
+        warning = f"! connected, but no acknowledgement for {waited}: its storage does not respond · "
     last = f"last: writer {view.newest_ack.writer}, record {count(view.newest_ack.sequence)}"
     saved = f"{count(view.ack_count)} acknowledged, {count(view.durable_count)} saved durably"
-    return f"{rate(view.rate_per_s)}/s · {saved} · {last}{state}"
+    return f"{warning}{rate(view.rate_per_s)}/s · {saved} · {last}"
