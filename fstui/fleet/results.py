@@ -7,12 +7,11 @@ import os
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import TypeVar
 
 import msgspec
 
 from fstui import __version__
-from fstui.measure.kinds.documents import decode_run, split_file
+from fstui.measure.kinds.documents import decode_run, refuse_decode_errors, split_file
 from fstui.model.base import Base
 from fstui.model.documents import is_altered
 from fstui.model.errors import Refused
@@ -39,7 +38,6 @@ _MAX_VALUE = 60
 """Names and ids are truncated to this length. A longer fact, such as a list of options, is left out, because it does
 not help to tell hosts apart."""
 _MAX_SENTENCE = 600
-Document = TypeVar("Document")
 
 
 class Rate(Base, frozen=True, kw_only=True):
@@ -150,11 +148,12 @@ def save_about(directory: Path, about: About) -> None:
 
 def read_fleet(directory: Path) -> Fleet:
     try:
-        about = msgspec.json.decode((directory / ABOUT).read_bytes(), type=About)
+        with refuse_decode_errors():
+            about = msgspec.json.decode((directory / ABOUT).read_bytes(), type=About)
     except OSError as error:
         raise Refused(f"{directory}: {ABOUT}: {error.strerror}. Name a directory that fstui fleet created") from None
-    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        raise Refused(f"{directory / ABOUT}: {error}") from None
+    except Refused as refusal:
+        raise Refused(f"{directory / ABOUT}: {refusal}") from None
     if about.schema != SCHEMA:
         raise Refused(f"{directory / ABOUT}: its schema is '{about.schema}', not '{SCHEMA}'")
     troubles = dict(about.troubles)
@@ -179,22 +178,16 @@ def _results(directory: Path, about: About, troubles: dict[str, str]) -> Iterato
 
 def results_of(node: str, command: str, document: bytes) -> tuple[HostResult, ...]:
     """Return the results in one host's document. Raises Refused with the reason if it is invalid."""
-    match command:
-        case "run":
-            return (_run_result(node, decode_run(document), is_altered(document)),)
-        case "check":
-            return tuple(_run_result(node, decode_run(run), is_altered(run)) for run in split_file(document))
-        case "watch":
-            return (_watch_result(node, _decode(document, WatchReport)),)
-        case _:
-            return (_list_result(node, _decode(document, ListDocument)),)
-
-
-def _decode(document: bytes, document_type: type[Document]) -> Document:
-    try:
-        return msgspec.json.decode(document, type=document_type)
-    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        raise Refused(str(error)) from None
+    with refuse_decode_errors():
+        match command:
+            case "run":
+                return (_run_result(node, decode_run(document), is_altered(document)),)
+            case "check":
+                return tuple(_run_result(node, decode_run(run), is_altered(run)) for run in split_file(document))
+            case "watch":
+                return (_watch_result(node, msgspec.json.decode(document, type=WatchReport)),)
+            case _:
+                return (_list_result(node, msgspec.json.decode(document, type=ListDocument)),)
 
 
 def _run_result(node: str, run: Run, altered: bool) -> HostResult:

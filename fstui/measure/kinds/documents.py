@@ -25,13 +25,13 @@ _Fields = TypeVar("_Fields", bound="Version")
 
 def decode_run(data: bytes | str) -> Run:
     """Return the run in a document of any version. Raises Refused with the error in the document."""
-    with _refuse_decode_errors():
+    with refuse_decode_errors():
         return _run_from(msgspec.json.decode(data))
 
 
 def split_file(data: bytes) -> list[bytes]:
     """Return the run documents in a file: one, or several from a check. Raises Refused if the file is damaged."""
-    with _refuse_decode_errors():
+    with refuse_decode_errors():
         if data.lstrip().startswith(b"["):  # the result of a check by an older version of fstui
             return [bytes(run) for run in msgspec.json.decode(data, type=list[msgspec.Raw])]
         if msgspec.json.decode(data, type=Version).schema == CHECK_SCHEMA:
@@ -41,7 +41,7 @@ def split_file(data: bytes) -> list[bytes]:
 
 def decode_fields(data: bytes, fields: type[_Fields]) -> _Fields:
     """Decode some fields of a document, which must be the same in all versions. Raises Refused."""
-    with _refuse_decode_errors():
+    with refuse_decode_errors():
         try:
             decoded = msgspec.json.decode(data, type=fields)
         except msgspec.ValidationError:
@@ -93,7 +93,8 @@ def _run_from(document: Any) -> Run:
 
 
 @contextmanager
-def _refuse_decode_errors() -> Iterator[None]:
+def refuse_decode_errors() -> Iterator[None]:
+    """Turn the error of a document that cannot be decoded into Refused."""
     try:
         yield
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
