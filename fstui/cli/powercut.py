@@ -28,6 +28,7 @@ from fstui.cli.output import can_redraw, draw_status, is_terminal, say
 from fstui.model.errors import Refused
 from fstui.model.judgement import VERDICTS, Verdict
 from fstui.model.quantities import count, counted, rate, seconds, short_size
+from fstui.powercut.header import PowerCutHeader
 from fstui.powercut.log import READER_GONE, BadLog
 from fstui.powercut.verification import CutDeclaration
 from fstui.powercut.witness import SILENCE_TIMEOUT_S, LogNotWritten, Witness, WitnessState
@@ -169,7 +170,8 @@ def witness(file: Path) -> int:
         raise Refused(
             "stdin must be the writer's output: ssh HOST fstui powercut write DIR | fstui powercut witness FILE"
         )
-    return _WitnessDisplay(Witness(file)).go()
+    acknowledgements = Witness(file, _announce)
+    return _print_conclusion(acknowledgements, *_listen(acknowledgements))
 
 
 @powercut.command("verify")
@@ -226,69 +228,59 @@ async def _verify(
     return await interruption.run_until_signal(work(), "fstui: stopped. Nothing was saved or changed: verify again.")
 
 
-class _WitnessDisplay:
-    """The witness on stderr: one line that is redrawn on a terminal, otherwise a line every ten seconds."""
+def _announce(header: PowerCutHeader) -> None:
+    say(f"{header.host.hostname}: {header.directory} on {header.target.fstype}")
+    if header.is_of_this_boot:
+        say("! the writer runs on this host, so the power cut also ends the witness. Run it on another host.")
 
-    def __init__(self, witness: Witness) -> None:
-        self._witness = witness
-        self._redraws = can_redraw()
-        self._header_printed = False
 
-    def go(self) -> int:
-        trouble, interrupted = "", False
+def _listen(witness: Witness) -> tuple[str, bool]:
+    """Show the acknowledgements until the connection ends. Return what went wrong, and whether Ctrl-C ended it.
+
+    On a terminal, one line is redrawn. Otherwise, a line is printed every ten seconds.
+    """
+    trouble, interrupted, redraws = "", False, can_redraw()
+    try:
+        for state in witness.listen(0, REDRAW_S if redraws else LINE_S):
+            if redraws:
+                draw_status(_status_line(state))
+            elif state.newest_ack:
+                say(_status_line(state))
+    except KeyboardInterrupt:
+        interrupted = True
+    except (LogNotWritten, BadLog) as error:
+        trouble = str(error)
+    with suppress(KeyboardInterrupt):
         try:
-            for view in self._witness.listen(0, REDRAW_S if self._redraws else LINE_S):
-                self._show(view)
-        except KeyboardInterrupt:
-            interrupted = True
-        except (LogNotWritten, BadLog) as error:
-            trouble = str(error)
-        with suppress(KeyboardInterrupt):
-            try:
-                self._witness.close()
-            except LogNotWritten as error:
-                trouble = trouble or str(error)
-        return self._print_conclusion(trouble, interrupted)
+            witness.close()
+        except LogNotWritten as error:
+            trouble = trouble or str(error)
+    return trouble, interrupted
 
-    def _show(self, view: WitnessState) -> None:
-        self._print_header()
-        if self._redraws:
-            draw_status(_status_line(view))
-        elif view.newest_ack:
-            say(_status_line(view))
 
-    def _print_header(self) -> None:
-        header = self._witness.header
-        if header is None or self._header_printed:
-            return
-        self._header_printed = True
-        say(f"{header.host.hostname}: {header.directory} on {header.target.fstype}")
-        if self._witness.is_on_same_host:
-            say("! the writer runs on this host, so the power cut also ends the witness. Run it on another host.")
-
-    def _print_conclusion(self, trouble: str, interrupted: bool) -> int:
-        self._print_header()
-        view, log, path = self._witness.state(), self._witness.log, str(self._witness.path)
-        saved = f"{count(self._witness.durable_count)} acknowledgements are saved in {path}"
-        if trouble:
-            say(f"fstui: {trouble}. {saved}; later ones are not known. Stop the writer and start again.")
-            return FAILED
-        if log is None or not view.ack_count:
-            reason = "" if log else ": the writer sent nothing. See ssh's message above"
-            say(f"fstui: nothing was acknowledged{reason}.")
-            return INTERRUPTED if interrupted else FAILED
-        if log.has_failed:
-            say(f"The writer {log.end_reason}. {saved}.")
-            say(f"Did its storage lose power? fstui powercut verify DIR --storage-was-cut < {path}")
-        elif log.end_reason is not None:
-            say(f"The writer ended by itself: {log.end_reason}. The power was not cut while it wrote; {saved}.")
-        elif interrupted:
-            say(f"Stopped by you, {seconds(view.since_line_s)} after the last message from the writer. {saved}.")
-        else:
-            say(f"The connection broke before the writer ended: its power or the network failed. {saved}.")
-        if log.end_reason is None:
-            say(f"When the host is up again: ssh HOST fstui powercut verify DIR < {path}")
-        return INTERRUPTED if interrupted else 0
+def _print_conclusion(witness: Witness, trouble: str, interrupted: bool) -> int:
+    """Print how the connection ended, and what to do next. Return the exit status."""
+    view, log, path = witness.state(), witness.log, str(witness.path)
+    saved = f"{count(witness.durable_count)} acknowledgements are saved in {path}"
+    if trouble:
+        say(f"fstui: {trouble}. {saved}; later ones are not known. Stop the writer and start again.")
+        return FAILED
+    if log is None or not view.ack_count:
+        reason = "" if log else ": the writer sent nothing. See ssh's message above"
+        say(f"fstui: nothing was acknowledged{reason}.")
+        return INTERRUPTED if interrupted else FAILED
+    if log.has_failed:
+        say(f"The writer {log.end_reason}. {saved}.")
+        say(f"Did its storage lose power? fstui powercut verify DIR --storage-was-cut < {path}")
+    elif log.end_reason is not None:
+        say(f"The writer ended by itself: {log.end_reason}. The power was not cut while it wrote; {saved}.")
+    elif interrupted:
+        say(f"Stopped by you, {seconds(view.since_line_s)} after the last message from the writer. {saved}.")
+    else:
+        say(f"The connection broke before the writer ended: its power or the network failed. {saved}.")
+    if log.end_reason is None:
+        say(f"When the host is up again: ssh HOST fstui powercut verify DIR < {path}")
+    return INTERRUPTED if interrupted else 0
 
 
 def _status_line(view: WitnessState) -> str:

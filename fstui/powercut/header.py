@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from fstui import proc
 from fstui.measure import kinds
 from fstui.model.base import Base
 from fstui.model.documents import encode
@@ -36,6 +37,12 @@ class PowerCutHeader(Base, frozen=True, kw_only=True):
     streams: tuple[Stream, ...]
     """One per writer, in order."""
     version: str
+
+    @property
+    def is_of_this_boot(self) -> bool:
+        """Whether the writer runs on this host, which has not restarted since."""
+        boot_id = proc.boot_id()
+        return bool(boot_id) and self.boot == boot_id
 
     @property
     def settings(self) -> Settings:

@@ -7,11 +7,10 @@ durable acknowledgements is reported.
 import os
 import select
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from fstui import proc
 from fstui.model.errors import Refused
 from fstui.powercut.header import PowerCutHeader, decode_header
 from fstui.powercut.log import MAX_HEADER, MAX_LINE, Ack, BadLog, Log, beginning, parse_header
@@ -43,9 +42,10 @@ class LogNotWritten(Exception):  # noqa: N818  its message is printed
 class Witness:
     """Receives acknowledgements and stores them in a log file."""
 
-    def __init__(self, path: Path) -> None:
-        """Create the file. Raises Refused if it exists or cannot be created."""
+    def __init__(self, path: Path, on_header: Callable[[PowerCutHeader], object] = lambda header: None) -> None:
+        """Create the file. Raises Refused if it exists or cannot be created. ``on_header``: called with the header."""
         self.path = path
+        self._on_header = on_header
         self._fd = _create(path)
         self.log: Log | None = None
         self.header: PowerCutHeader | None = None
@@ -76,11 +76,6 @@ class Witness:
             if now - shown_at >= interval_s:
                 shown_at = now
                 yield self.state()
-
-    @property
-    def is_on_same_host(self) -> bool:
-        """Whether the writer runs on this host, so that the power cut would also end the witness."""
-        return self.header is not None and bool(proc.boot_id()) and self.header.boot == proc.boot_id()
 
     def state(self) -> WitnessState:
         now = time.monotonic()
@@ -151,6 +146,7 @@ class Witness:
         except Refused as refusal:
             raise BadLog(str(refusal)) from None
         self.log = Log(fields)
+        self._on_header(self.header)
 
     def _write(self, data: bytes) -> None:
         try:
