@@ -163,8 +163,7 @@ class HeadlessRun:
                     on_event(event)
                 if self._options.format == "events":
                     lines.write(event)
-                if lines.reader_gone and not self._reader_gone:
-                    self._reader_gone = True
+                if lines.reader_gone:
                     running.stop()
                 if isinstance(event, RunFinished):
                     finished = event

@@ -10,6 +10,7 @@ from fstui.model.judgement import Verdict
 from fstui.model.quantities import count, counted, percent, seconds
 from fstui.powercut.bounds import CONFIDENCE, METHOD, interval
 from fstui.powercut.campaign import CampaignCut, CampaignStore, Outcome
+from fstui.powercut.records import LOSS_KINDS
 from fstui.report.documents import Bound, CampaignDocument, CampaignTotals
 from fstui.report.sections import Cell, Report, Section, Value, number_cell, records
 from fstui.report.stack import stack_line
@@ -22,15 +23,13 @@ _OUTCOMES: dict[Outcome, tuple[str, Verdict | None]] = {
     "no-cut": ("no cut", "cannot-tell"),
     "refused": ("not possible", None),
 }
-_COUNTS = ("acknowledged", "checked", "present", "missing", "stale", "torn", "misplaced", "unreadable", "in_flight")
+_COUNTS = ("acknowledged", "checked", "present", *LOSS_KINDS, "in_flight")
+_SHOWN_COUNTS = ("acknowledged", "checked", *LOSS_KINDS)
 _CSV = (
     "cut", "started_at", "pattern", "outcome", "wait_s", "silent_after_s", "back_after_s", "rebooted", "mounted",
     *_COUNTS, "reason",
 )  # fmt: skip
-_CUTS = (
-    "CUT", "STARTED", "PATTERN", "OUTCOME", "ACKNOWLEDGED", "CHECKED", "MISSING", "STALE", "TORN", "MISPLACED",
-    "UNREADABLE", "CUT AFTER", "BACK AFTER", "",
-)  # fmt: skip
+_CUTS = ("CUT", "STARTED", "PATTERN", "OUTCOME", *map(str.upper, _SHOWN_COUNTS), "CUT AFTER", "BACK AFTER", "")
 
 
 def document(store: CampaignStore, stop_reason: str) -> CampaignDocument:
@@ -141,11 +140,8 @@ def _lines(campaign: CampaignDocument) -> Iterable[str]:
     if totals.cuts:
         yield f"{count(totals.acknowledged)} records were acknowledged."
     if totals.checked:
-        yield (
-            f"{count(totals.checked)} of them had not been replaced by newer records, and were compared: "
-            f"{count(totals.present)} present, {count(totals.missing)} missing, {count(totals.stale)} stale, "
-            f"{count(totals.torn)} torn, {count(totals.misplaced)} misplaced, {count(totals.unreadable)} unreadable."
-        )
+        kinds = ", ".join(f"{count(getattr(totals, kind))} {kind}" for kind in ("present", *LOSS_KINDS))
+        yield f"{count(totals.checked)} of them had not been replaced by newer records, and were compared: {kinds}."
     if times := sum(cut.figures is not None and cut.figures.gone for cut in campaign.cuts if cut.is_conclusive):
         yield f"The directory with all records was gone after {counted(times, name)}."
     if totals.not_mounted:
@@ -203,13 +199,12 @@ def _outcome(cut: CampaignCut, kind: CutKind) -> tuple[str, Verdict | None]:
 def _row(cut: CampaignCut, kind: CutKind) -> tuple[Cell | str, ...]:
     text, style = _outcome(cut, kind)
     figures = cut.figures
-    count_names = ("acknowledged", "checked", "missing", "stale", "torn", "misplaced", "unreadable")
     return (
         number_cell(cut.number, count),
         cut.started_at,
         cut.pattern,
         Cell(text, cut.outcome, style or ""),
-        *(number_cell(getattr(figures, kind) if figures else None, count) for kind in count_names),
+        *(number_cell(getattr(figures, name) if figures else None, count) for name in _SHOWN_COUNTS),
         number_cell(cut.wait_s, seconds),
         number_cell(cut.back_after_s or None, seconds),
         _remark(cut),
