@@ -19,10 +19,6 @@ _ROWS_PER_S = 60_000
 """Estimates of the time to start a server, and of the rows that it inserts per second."""
 
 
-def need_programs(steps: Iterable[PlannedStep]) -> bool:
-    return any(step.settings.program for step in steps)
-
-
 def adapt(steps: tuple[PlannedStep, ...], installed: Programs, *, chosen_by_user: bool) -> tuple[PlannedStep, ...]:
     """Return the steps for this host. Each server that is not installed gets one skipped step.
 

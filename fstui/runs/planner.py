@@ -26,11 +26,6 @@ START_DURATION_S = 0.5
 __all__ = ["ALL_PROGRAMS", "PASSWORD_VARIABLE"]  # re-exported for the interfaces
 
 
-def needs_programs(scenario: Scenario, settings: Mapping[str, str]) -> bool:
-    """Return whether any step runs a program that may not be installed. Raises Refused."""
-    return planning.need_programs(scenarios.expand(scenario, settings)[1])
-
-
 def plan(
     scenario: Scenario,
     settings: Mapping[str, str],

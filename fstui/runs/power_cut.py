@@ -38,9 +38,9 @@ async def prepare_cut(session: Session, directory: str, settings: Mapping[str, s
     """Return what the writer needs to begin, without writing anything. Raises Refused."""
     from fstui.powercut import writing  # noqa: PLC0415
 
-    make_plan(settings)  # report a mistake in the settings before accessing the directory
+    cut_plan = make_plan(settings)  # first, to report a mistake in the settings before accessing the directory
     site = await session.look_up(directory)
-    cut_plan = plan(site, settings)
+    site.check(cut_plan.peak_bytes)
     servers = await _servers(cut_plan.streams)
     return writing.prepare_cut(cut_plan, site.raw_target, site.directory.fsid, session.machine.survey(), servers)
 

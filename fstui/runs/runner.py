@@ -14,7 +14,6 @@ from typing import Any, TypeVar
 import msgspec
 
 from fstui import __version__
-from fstui.databases import planning
 from fstui.judge import Case, judge
 from fstui.judge.references import find_applicable
 from fstui.measure.children import SHUTDOWN_DEADLINE, DiskRole, ShutdownDeadline
@@ -128,7 +127,7 @@ class RunInProgress:
         lowest = self._target.lowest
         counters_before = self._machine.counters(lowest)
         directory = await self._machine.make_directory(self._site.directory, self.id)
-        uses_servers = planning.need_programs(self._plan.steps)
+        uses_servers = any(step.settings.program for step in self._plan.steps)
         servers = self._machine.servers(self.id, directory.held_directory) if uses_servers else Servers()
         try:
             check_alignment(self._plan.steps, directory.dio_alignment, self._target)

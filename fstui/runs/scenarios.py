@@ -4,7 +4,6 @@ Shipped scenarios take precedence over the user's own, which are in ~/.config/fs
 may hang. A name that contains a slash or ends in ``.toml`` is the path of a file.
 """
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -69,11 +68,6 @@ async def find(name: str) -> Scenario:
 async def own_text(name: str) -> str:
     """Return the text of a user's scenario file; empty for a shipped scenario or an unknown name. Raises Refused."""
     return "" if name in shipped_names() else await call_in_child(_own_text, name, where=_place_of(name))
-
-
-def check(scenario: Scenario, settings: Mapping[str, str]) -> None:
-    """Raise Refused if the scenario does not accept these settings."""
-    expand(scenario, settings)
 
 
 def load(name: str) -> Scenario:

@@ -128,9 +128,9 @@ class Session:
 
     async def plan(self, scenario: Scenario, site: Site, settings: Mapping[str, str], typed_name: str = "") -> Plan:
         """Return the plan of a run at this site. ``typed_name``: the scenario as the user typed it. Raises Refused."""
-        from fstui.runs import planner  # noqa: PLC0415
+        from fstui.runs import planner, scenarios  # noqa: PLC0415
 
-        if self._programs is None and planner.needs_programs(scenario, settings):
+        if self._programs is None and any(step.settings.program for step in scenarios.expand(scenario, settings)[1]):
             async with self._programs_lock:
                 self._programs = self._programs or await self.machine.find_programs()
         installed = self._programs or planner.ALL_PROGRAMS
@@ -147,7 +147,7 @@ class Session:
         from fstui.runs import scenarios  # noqa: PLC0415
 
         scenario = await scenarios.find(name)
-        scenarios.check(scenario, settings or {})  # report a mistake in the settings before accessing the directory
+        scenarios.expand(scenario, settings or {})  # report a mistake in the settings before accessing the directory
         site = await self.look_up(directory)
         site = site.with_declaration(declaration.combined_with(site.declaration))
         return site, await self.plan(scenario, site, settings or {}, typed_name=name)

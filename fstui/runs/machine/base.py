@@ -178,9 +178,10 @@ class Machine(Protocol):
         """Return the bytes written by every process that this user may read."""
         return {}
 
-    def activity(self) -> AsyncGenerator[HostActivity]:
+    async def activity(self) -> AsyncGenerator[HostActivity]:
         """Yield regularly which processes write and which databases run, until the generator is closed."""
-        return no_activity()
+        return
+        yield  # so that this is a generator
 
     async def inspect(self, directory: str) -> TargetDirectory:
         """Resolve a directory. Raises Refused."""
@@ -237,8 +238,3 @@ class Machine(Protocol):
 
     async def save(self, run: Run) -> SaveResult:
         return SaveResult()
-
-
-async def no_activity() -> AsyncGenerator[HostActivity]:
-    return
-    yield
