@@ -29,15 +29,16 @@ def lab(workshop: Path) -> Iterator[Lab]:
     done = headless.call("lab", "make", workshop / "class")
     assert done.returncode == 0, done.stderr.decode()
     assert b"not created" not in done.stderr
-    yield laboratory.current()
+    made = laboratory.current()
+    yield made
     if laboratory.entries():
         done = headless.call("lab", "remove")
         assert done.returncode == 0, done.stderr.decode()
-    assert remains(workshop) == []
+    assert remains(workshop, made.run) == []
 
 
-def remains(workshop: Path) -> list[str]:
-    """Return mounts, loop devices, cgroups, files and ledger entries that are left."""
+def remains(workshop: Path, run: str) -> list[str]:
+    """Return mounts, loop devices, cgroups, files and ledger entries that are left of a laboratory."""
     held = [line for line in Path("/proc/self/mounts").read_text().splitlines() if str(workshop) in line]
     for file in Path("/sys/block").glob("loop*/loop/backing_file"):
         try:
@@ -46,7 +47,7 @@ def remains(workshop: Path) -> list[str]:
             continue
         held += [told] if f"{workshop}/" in told else []
     for root in ("/sys/fs/cgroup", "/sys/fs/cgroup/blkio"):
-        held += [str(group) for group in Path(root).glob("fstui-lab-*")]
+        held += [str(group) for group in Path(root).glob(kernel.mark(run))]
     return held + [str(file) for file in workshop.iterdir()] + [entry.what for entry in laboratory.entries()]
 
 
@@ -88,20 +89,20 @@ def test_storage_in_use_is_named_and_removed_later(lab: Lab, workshop: Path) -> 
         assert user.stdin
         user.stdin.close()
     assert headless.call("lab", "remove").returncode == 0
-    assert remains(workshop) == []
+    assert remains(workshop, lab.run) == []
 
 
 def test_clean_removes_what_rm_left(lab: Lab, workshop: Path) -> None:
     assert b"Nothing was left behind" in headless.call("clean").stderr
     assert subprocess.run(["rm", "-rf", lab.directory], capture_output=True, check=False).returncode != 0
     assert headless.call("clean").returncode == 0
-    assert remains(workshop) == []
+    assert remains(workshop, lab.run) == []
 
 
 def test_renamed_laboratory_is_found_by_its_mounts(lab: Lab, workshop: Path) -> None:
     Path(lab.directory).rename(workshop / "renamed")
     assert headless.call("lab", "remove").returncode == 0
-    assert remains(workshop) == []
+    assert remains(workshop, lab.run) == []
 
 
 @pytest.mark.parametrize("after", [0, 1, 4])
@@ -113,7 +114,7 @@ def test_clean_removes_what_a_killed_maker_left(workshop: Path, after: int) -> N
         os.kill(found[0].pid, signal.SIGKILL)
         maker.kill()
     assert headless.call("clean").returncode == 0
-    assert remains(workshop) == []
+    assert remains(workshop, found[0].run) == []
 
 
 def storages_of(run: str) -> int:
