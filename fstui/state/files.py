@@ -1,12 +1,14 @@
 """Read and write files so that a power cut leaves either the old file or the new one. Standard library only."""
 
 import errno
+import fcntl
 import itertools
 import os
 import stat
 import tempfile
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 TEMPORARY_SUFFIX = ".tmp"
@@ -126,36 +128,55 @@ def write_atomically(path: Path, data: bytes, mode: int = 0o600, *, sync: bool =
     Raises OSError. In this case, the old file is unchanged and no temporary file remains. Without ``sync``, the new
     file may be empty after a power cut.
     """
-    try:
-        fd, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.", suffix=TEMPORARY_SUFFIX)
-    except OSError as error:
-        error.filename = str(path)
-        raise
-    temporary = Path(name)
-    try:
-        with os.fdopen(fd, "wb") as file:
-            os.fchmod(file.fileno(), mode)
-            file.write(data)
-            file.flush()
-            if sync:
-                _sync(file.fileno(), path)
-            temporary.replace(path)
-    except BaseException as error:
-        temporary.unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.filename is None:  # write(2) fails without a file name
+    with locked(path.parent, fcntl.LOCK_SH):
+        try:
+            fd, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.", suffix=TEMPORARY_SUFFIX)
+        except OSError as error:
             error.filename = str(path)
-        raise
+            raise
+        temporary = Path(name)
+        try:
+            with os.fdopen(fd, "wb") as file:
+                os.fchmod(file.fileno(), mode)
+                file.write(data)
+                file.flush()
+                if sync:
+                    _sync(file.fileno(), path)
+                temporary.replace(path)
+        except BaseException as error:
+            temporary.unlink(missing_ok=True)
+            if isinstance(error, OSError) and error.filename is None:  # write(2) fails without a file name
+                error.filename = str(path)
+            raise
     if sync:
         sync_directory(path.parent)
 
 
 def sweep(directory: Path) -> None:
-    """Remove the temporary files of writers that were killed."""
-    with suppress(OSError):
+    """Remove the temporary files of writers that were killed. While a process writes in the directory, or if it cannot
+    be locked, remove only old files."""
+    with locked(directory, fcntl.LOCK_EX | fcntl.LOCK_NB) as no_process_writes, suppress(OSError):
         for path in directory.glob(f".*{TEMPORARY_SUFFIX}"):
             with suppress(OSError):
-                if path.lstat().st_mtime < time.time() - ABANDONED_AFTER_S:
+                if no_process_writes or path.lstat().st_mtime < time.time() - ABANDONED_AFTER_S:
                     path.unlink()
+
+
+@contextmanager
+def locked(directory: Path, lock: int) -> Iterator[bool]:
+    """Lock the directory, and yield whether that succeeded. Not every filesystem has locks of directories."""
+    fd = -1
+    try:
+        fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        fcntl.flock(fd, lock)
+        is_locked = True
+    except OSError:
+        is_locked = False
+    try:
+        yield is_locked
+    finally:
+        if fd >= 0:
+            os.close(fd)
 
 
 def sync_directory(directory: Path) -> None:

@@ -1,4 +1,5 @@
 import asyncio
+import fcntl
 import json
 import os
 import signal
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fstui.state import ledger, paths
+from fstui.state import files, ledger, paths
 from tests.real.processes import eventually
 
 ENTER = "import sys; from fstui.state import ledger; ledger.write_entry('run1', 'directory', '/srv/.fstui-run1'); "
@@ -165,13 +166,22 @@ def test_a_file_that_is_no_entry_is_ignored_without_blocking(spoil: Callable[[Pa
 def test_temporary_files_of_killed_writers_are_swept() -> None:
     ledger.write_entry("run1", "directory", "/srv/.fstui-run1")
     index, entry = paths.state_dir() / ".runs.index.x.tmp", paths.ledger_dir() / ".run1-directory.json.x.tmp"
-    written = paths.ledger_dir() / ".run1-directory.json.y.tmp"
-    for path in (index, entry, written):
-        path.touch()
     for path in (index, entry):
-        os.utime(path, (0, 0))
+        path.touch()
     ledger.stale_entries()
-    assert (index.exists(), entry.exists(), written.exists()) == (False, False, True)
+    assert (index.exists(), entry.exists()) == (False, False)
+
+
+def test_temporary_file_of_a_writer_at_work_is_not_swept() -> None:
+    ledger.write_entry("run1", "directory", "/srv/.fstui-run1")
+    temporary = paths.ledger_dir() / ".run1-directory.json.x.tmp"
+    temporary.touch()
+    with files.locked(paths.ledger_dir(), fcntl.LOCK_SH):
+        ledger.stale_entries()
+        assert temporary.exists()
+        os.utime(temporary, (0, 0))
+        ledger.stale_entries()
+        assert not temporary.exists()
 
 
 async def test_a_cancelled_record_leaves_no_entry() -> None:
