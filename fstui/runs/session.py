@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from fstui.model.counters import Idle
 from fstui.model.declaration import NO_DECLARATION, Declaration, with_declaration
-from fstui.model.errors import Refused
+from fstui.model.errors import Refused, sentence_of
 from fstui.model.host import Inventory
 from fstui.model.judgement import Judgement
 from fstui.model.rate_limit import UNLIMITED, RateLimit
@@ -206,7 +206,7 @@ class Session:
                 self._declarations = await call_in_state_dir(user_data.declarations)
             except (OSError, Refused) as trouble:
                 self._declarations = {}
-                self.declarations_error = f"The saved declarations could not be read: {trouble}"
+                self.declarations_error = f"The saved declarations could not be read: {sentence_of(trouble)}"
                 self.state_directory_error = str(trouble) if isinstance(trouble, NoReply) else ""
 
     def _judge(self, inventory: Inventory) -> Survey:

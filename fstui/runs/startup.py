@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from fstui.model.declaration import Declaration
-from fstui.model.errors import Refused
+from fstui.model.errors import Refused, sentence_of
 from fstui.powercut import power_cuts
 from fstui.state import ledger, user_data
 from fstui.state.ledger import LedgerEntry
@@ -21,8 +21,8 @@ class StartupData(NamedTuple):
     """The keys that the user has changed, by command."""
     theme: str = ""
     """Empty if the user has chosen none."""
-    keys_error: str = ""
-    """Why the keys could not be read."""
+    problem: str = ""
+    """Why the keys or the declarations could not be read."""
 
 
 async def save_theme(name: str) -> None:
@@ -64,12 +64,17 @@ def label(entry: LedgerEntry) -> str:
 
 def _read_data() -> StartupData:
     keys: dict[str, str] = {}
-    keys_error = ""
+    declarations: dict[str, Declaration] = {}
+    problems: list[str] = []
     try:
         keys = user_data.keys()
     except Refused as refusal:
-        keys_error = str(refusal)
-    return StartupData(user_data.declarations(), _left_behind(), keys, user_data.theme(), keys_error)
+        problems.append(str(refusal))
+    try:
+        declarations = user_data.declarations()
+    except (OSError, Refused) as error:
+        problems.append(sentence_of(error))
+    return StartupData(declarations, _left_behind(), keys, user_data.theme(), "; ".join(problems))
 
 
 def _left_behind() -> list[LedgerEntry]:

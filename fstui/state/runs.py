@@ -146,7 +146,7 @@ def delete(path: Path) -> None:
 
 def baselines(run: Run) -> Baselines:
     """Return what to compare this run with: earlier runs and the user's own references."""
-    return Baselines(earlier_runs(run), user_data.own_references())
+    return Baselines(earlier_runs(run), user_data.readable_references())
 
 
 def earlier_runs(run: Run) -> tuple[EarlierRun, ...]:

@@ -1,11 +1,14 @@
 """Small files of the user: declarations, notes, lessons, own references, and the app's keys and theme.
 
-A missing or invalid file is read as empty, but an invalid ``keys.toml`` raises Refused. Writing raises OSError, and
-Refused if there is no home directory.
+An invalid file is never replaced, because the user's work would be lost. Writing raises OSError, and Refused if the
+file is invalid or if there is no home directory.
 """
 
-from collections.abc import Iterable, Sequence
-from typing import Generic, TypeVar
+import shlex
+from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Generic, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -17,23 +20,65 @@ from fstui.model.run import OwnReference
 from fstui.state import files, paths
 
 T = TypeVar("T")
+Saved = TypeVar("Saved")
 
 
 class _File(Generic[T]):
+    """A JSON file. A save keeps all fields of the other entries, also those of a later version of fstui."""
+
     def __init__(self, name: str, kind: type[T], default: T) -> None:
         self._name, self._kind, self._default = name, kind, default
 
+    def load(self) -> T:
+        """Return the content; if there is no file, the default. Raises OSError, and Refused if the file is invalid."""
+        return self._decode(self._kind, self._default)
+
     def read(self) -> T:
+        """Return the content; if the file is missing, invalid or unreadable, the default."""
         try:
-            data, _ = files.read_regular(paths.state_dir() / self._name)
-            return msgspec.json.decode(data, type=self._kind)
-        except (OSError, Refused, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return self.load()
+        except (OSError, Refused):
             return self._default
 
-    def write(self, value: T) -> None:
+    def set_entry(self, key: str, value: object) -> None:
+        self._write({**self._decode(dict[str, msgspec.Raw], {}), key: value})
+
+    def remove_entries(self, keys: Collection[str]) -> None:
+        entries = self._decode(dict[str, msgspec.Raw], {})
+        if not entries.keys().isdisjoint(keys):
+            self._write({key: entry for key, entry in entries.items() if key not in keys})
+
+    def replace_named(self, names: Collection[str], new_entries: Sequence[object] = ()) -> None:
+        """Remove the entries with these names from a list, and add the new ones at its end."""
+        entries = zip(self._decode(list[_Named], []), self._decode(list[msgspec.Raw], []), strict=True)
+        self._write([*(entry for named, entry in entries if named.name not in names), *new_entries])
+
+    def _decode(self, kind: type[Saved], default: Saved) -> Saved:
+        file = paths.state_dir() / self._name
+        try:
+            data, _ = files.read_regular(file)
+            return msgspec.json.decode(data, type=kind)
+        except FileNotFoundError:
+            return default
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise _invalid(file, error) from None
+
+    def _write(self, value: object) -> None:
         """Write the value with one line per field, for people who read the file."""
         data = msgspec.json.format(msgspec.json.encode(value), indent=1) + b"\n"
         files.write_private(paths.state_dir() / self._name, data)
+
+
+def _invalid(file: Path, error: Exception) -> Refused:
+    path = shlex.quote(str(file))
+    return Refused(
+        f"{file}: {error}. The file is damaged, or a later version of fstui wrote it. Correct it, or move it away: "
+        f"mv {path} {path}.old"
+    )
+
+
+class _Named(msgspec.Struct, frozen=True):
+    name: str
 
 
 class TakenLesson(Base, frozen=True, kw_only=True):
@@ -46,10 +91,6 @@ class TakenLesson(Base, frozen=True, kw_only=True):
     """The rate of each step on the simulated disk, by ``run/step``."""
 
 
-class _Theme(msgspec.Struct, frozen=True):
-    theme: str = ""
-
-
 _NO_REFERENCES: tuple[OwnReference, ...] = ()
 _DECLARATIONS = _File("declarations.json", dict[str, Declaration], {})
 _NOTES = _File("notes.json", dict[str, str], {})
@@ -58,18 +99,16 @@ _REFERENCES = _File("references.json", tuple[OwnReference, ...], _NO_REFERENCES)
 
 
 def declarations() -> dict[str, Declaration]:
-    """Return what the user declared about each target, by the target's identity."""
-    return {identity: replace(declaration, remembered=True) for identity, declaration in _DECLARATIONS.read().items()}
+    """Return what the user declared about each target, by the target's identity. Raises OSError, Refused."""
+    return {identity: replace(declaration, remembered=True) for identity, declaration in _DECLARATIONS.load().items()}
 
 
 def declare(identity: str, declaration: Declaration) -> None:
     """Save the declaration, replacing the previous one. An empty declaration only removes the previous one."""
-    saved_declarations = _DECLARATIONS.read()
-    declarations = {key: value for key, value in saved_declarations.items() if key != identity}
     if declaration:
-        declarations[identity] = replace(declaration, remembered=False)
-    if declarations != saved_declarations:
-        _DECLARATIONS.write(declarations)
+        _DECLARATIONS.set_entry(identity, replace(declaration, remembered=False))
+    else:
+        _DECLARATIONS.remove_entries({identity})
 
 
 def notes() -> dict[str, str]:
@@ -80,14 +119,16 @@ def notes() -> dict[str, str]:
 
 def save_note(run: str, text: str) -> None:
     """Save the note, replacing the previous one. An empty note only removes the previous one."""
-    other_notes = {other_run: other_text for other_run, other_text in notes().items() if other_run != run}
-    _NOTES.write({**other_notes, run: text} if text else other_notes)
+    if text:
+        _NOTES.set_entry(run, text)
+    else:
+        _NOTES.remove_entries({run})
 
 
 def forget_notes(run_ids: Iterable[str]) -> None:
-    saved_notes, ids = notes(), set(run_ids)
-    if ids & saved_notes.keys():
-        _NOTES.write({run: text for run, text in saved_notes.items() if run not in ids})
+    """Remove the notes of deleted runs. An invalid file is left alone."""
+    with suppress(Refused):
+        _NOTES.remove_entries(set(run_ids))
 
 
 def taken_lessons() -> dict[str, TakenLesson]:
@@ -95,29 +136,32 @@ def taken_lessons() -> dict[str, TakenLesson]:
 
 
 def save_lesson(name: str, lesson: TakenLesson) -> None:
-    _LESSONS.write({**taken_lessons(), name: lesson})
+    _LESSONS.set_entry(name, lesson)
 
 
 def own_references() -> tuple[OwnReference, ...]:
+    """Return the user's references. Raises OSError, Refused."""
+    return _REFERENCES.load()
+
+
+def readable_references() -> tuple[OwnReference, ...]:
+    """Return the user's references; none if they cannot be read."""
     return _REFERENCES.read()
 
 
 def add_references(references: Sequence[OwnReference]) -> None:
     """Add references. They replace older references with the same names."""
-    new_names = {reference.name for reference in references}
-    _REFERENCES.write((*(reference for reference in own_references() if reference.name not in new_names), *references))
+    _REFERENCES.replace_named({reference.name for reference in references}, references)
 
 
 def remove_references(name: str) -> None:
     """Remove the references of that name. Raises Refused if there are none."""
-    saved_references = own_references()
-    other_references = tuple(reference for reference in saved_references if reference.name != name)
-    if len(other_references) == len(saved_references):
-        names = sorted({reference.name for reference in saved_references})
+    names = sorted({reference.name for reference in own_references()})
+    if name not in names:
         raise Refused(
             f"no reference of your own is called '{name}'.{hint_for(name, names)} 'fstui references' shows them"
         )
-    _REFERENCES.write(other_references)
+    _REFERENCES.replace_named({name})
 
 
 def keys() -> dict[str, str]:
@@ -136,11 +180,29 @@ def keys() -> dict[str, str]:
 def theme() -> str:
     """Return the name of the chosen theme; empty if none was chosen or ``theme.toml`` is not valid."""
     try:
-        data, _ = files.read_regular(paths.config_dir() / "theme.toml")
-        return msgspec.toml.decode(data, type=_Theme).theme
-    except (OSError, Refused, msgspec.DecodeError, ValueError, RecursionError):
+        theme = _read_theme_file().get("theme")
+    except (OSError, Refused):
         return ""
+    return theme if isinstance(theme, str) else ""
 
 
 def save_theme(name: str) -> None:
-    files.write_private(paths.config_dir() / "theme.toml", f'theme = "{name}"\n'.encode())
+    line = f'theme = "{name}"'
+    if _read_theme_file().keys() - {"theme"}:
+        raise Refused(f"{_theme_file()} has lines that fstui does not know. Change the theme there: {line}")
+    files.sweep(paths.config_dir())
+    files.write_private(_theme_file(), f"{line}\n".encode())
+
+
+def _theme_file() -> Path:
+    return paths.config_dir() / "theme.toml"
+
+
+def _read_theme_file() -> dict[str, Any]:
+    try:
+        data, _ = files.read_regular(_theme_file())
+        return msgspec.toml.decode(data, type=dict[str, Any])
+    except FileNotFoundError:
+        return {}
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:  # ValueError: a very long integer
+        raise _invalid(_theme_file(), error) from None

@@ -125,8 +125,8 @@ class FstuiApp(App[int]):
             self.show_theme(saved.theme)
         if isinstance(self.screen, BaseScreen):
             self.screen.redraw()
-        if saved.keys_error:
-            self.tell(saved.keys_error)
+        if saved.problem:
+            self.tell(saved.problem)
         elif saved.keys:
             from fstui.tui.commands import unknown_commands_message  # noqa: PLC0415  it imports all screens
 

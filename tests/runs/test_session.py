@@ -36,7 +36,7 @@ async def test_saved_data_is_read_at_once() -> None:
     entry = ledger.write_entry("k3f9a1", "directory", "/nowhere/.fstui-k3f9a1", pid=1)
     session = Session(ReplayMachine(RUN, pace=0.0))
     before = await session.read_saved()
-    assert before.keys == {"storage.sort": "s"} and not before.keys_error
+    assert before.keys == {"storage.sort": "s"} and not before.problem
     assert before.left_behind == []  # its owner is running
     assert entry in ledger.entries()
     assert (await session.look_up("/srv/data")).declaration == Declaration(medium="hdd-7200", remembered=True)

@@ -1,9 +1,14 @@
+import json
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
 
 from fstui.model.declaration import Declaration
 from fstui.model.errors import Refused
 from fstui.model.run import OwnReference
 from fstui.state import files, paths, user_data
+from fstui.state.user_data import TakenLesson
 
 
 def declared(identity: str) -> Declaration | None:
@@ -27,18 +32,59 @@ def test_a_declaration_can_be_replaced_and_removed() -> None:
     assert declared("disk-a") is None
 
 
-def test_a_broken_file_is_empty_and_is_replaced() -> None:
-    files.create_private_directory(paths.state_dir())
-    (paths.state_dir() / "declarations.json").write_text('{"disk-a": {"medium": "cheese"}}')
-    assert declared("disk-a") is None
-    user_data.declare("disk-a", Declaration(medium="ssd"))
-    assert declared("disk-a") == Declaration(medium="ssd", remembered=True)
+def write(name: str, text: str) -> Path:
+    path = files.create_private_directory(paths.state_dir()) / name
+    path.write_text(text)
+    return path
 
 
-def test_a_deeply_nested_file_is_empty() -> None:
-    files.create_private_directory(paths.state_dir())
-    (paths.state_dir() / "declarations.json").write_text('{"disk-a":' * 100_000)
-    assert declared("disk-a") is None
+DAMAGED = ["", '{"disk-a": {"med', "[1]", '{"disk-a":' * 100_000]
+
+
+@pytest.mark.parametrize("text", DAMAGED, ids=["empty", "cut off", "a list", "deeply nested"])
+@pytest.mark.parametrize(
+    ("name", "save"),
+    [
+        ("declarations.json", lambda: user_data.declare("disk-b", Declaration(medium="ssd"))),
+        ("notes.json", lambda: user_data.save_note("k3f9a1", "slow since Monday")),
+        ("lessons.json", lambda: user_data.save_lesson("one", TakenLesson(day="2026-11-28", right=2))),
+        ("references.json", lambda: user_data.add_references([reference("a", 100)])),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_damaged_file_is_not_replaced(name: str, save: Callable[[], None], text: str) -> None:
+    path = write(name, text)
+    with pytest.raises(Refused, match=rf"{name}: .*move it away: mv .*{name} "):
+        save()
+    assert path.read_text() == text
+
+
+def test_damaged_declarations_are_reported() -> None:
+    path = write("declarations.json", '{"disk-a": {"medium": "cheese"}}')
+    with pytest.raises(Refused, match=f"{path}: Invalid enum value 'cheese'"):
+        user_data.declarations()
+
+
+def test_declarations_of_a_later_version_are_kept() -> None:
+    path = write("declarations.json", '{"disk-a": {"medium": "cheese", "owner": "ada"}, "disk-b": {"medium": "ssd"}}')
+    user_data.declare("disk-b", Declaration(medium="optane"))
+    assert json.loads(path.read_text()) == {
+        "disk-a": {"medium": "cheese", "owner": "ada"}, "disk-b": {"medium": "optane"},
+    }  # fmt: skip
+
+
+def test_references_of_a_later_version_are_kept() -> None:
+    later = {"name": "a", "owner": "ada"}
+    path = write("references.json", json.dumps([later]))
+    user_data.add_references([reference("b", 100)])
+    assert [entry["name"] for entry in json.loads(path.read_text())] == ["a", "b"]
+    assert json.loads(path.read_text())[0] == later
+
+
+def test_damaged_notes_do_not_hide_the_history() -> None:
+    path = write("notes.json", "{")
+    user_data.forget_notes(["k3f9a1"])
+    assert user_data.notes() == {} and path.read_text() == "{"
 
 
 def reference(name: str, per_s: float) -> OwnReference:
@@ -61,10 +107,26 @@ def test_an_unknown_reference_is_refused_when_removed() -> None:
     assert user_data.own_references() == ()
 
 
-def test_a_broken_file_of_references_is_empty() -> None:
-    files.create_private_directory(paths.state_dir())
-    (paths.state_dir() / "references.json").write_text('[{"name": 7}]')
-    assert user_data.own_references() == ()
+def test_damaged_references_are_reported() -> None:
+    write("references.json", '[{"name": 7}]')
+    assert user_data.readable_references() == ()
+    with pytest.raises(Refused, match=r"references\.json: Expected `str`"):
+        user_data.own_references()
+
+
+@pytest.mark.parametrize("text", ["theme = ", 'theme = "nord"\nfont = "mono"\n'], ids=["damaged", "a later version"])
+def test_a_theme_file_that_fstui_cannot_keep_is_not_replaced(text: str) -> None:
+    path = files.create_private_directory(paths.config_dir()) / "theme.toml"
+    path.write_text(text)
+    with pytest.raises(Refused, match=r"theme\.toml"):
+        user_data.save_theme("gruvbox")
+    assert path.read_text() == text
+
+
+def test_a_theme_is_saved_and_replaced() -> None:
+    user_data.save_theme("nord")
+    user_data.save_theme("gruvbox")
+    assert user_data.theme() == "gruvbox"
 
 
 @pytest.mark.parametrize(
