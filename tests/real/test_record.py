@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from fstui.model.recording import Header, RecordedWait, Window
 from fstui.state import ledger, recording, ring
 from tests.real import disks, headless
@@ -58,11 +60,21 @@ def test_anonymous_recordings_contain_no_name_of_a_file(workshop: Path) -> None:
 def test_a_second_recorder_is_refused_in_one_sentence(workshop: Path) -> None:
     with recorder() as process:
         second = headless.call("record")
-        process.send_signal(signal.SIGTERM)
+        process.send_signal(signal.SIGINT)
         assert process.wait(30) == 0
     assert second.returncode == 2
     assert second.stderr.startswith(b"fstui: another 'fstui record' is already writing to ")
     assert second.stderr.count(b"\n") == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_recorder_that_a_signal_ends_reports_the_signal(workshop: Path, number: signal.Signals) -> None:
+    """systemd would report the exit status 143 of a stopped service as a failure."""
+    with recorder() as process:
+        process.send_signal(number)
+        assert process.wait(30) == -number
+    assert any(isinstance(one, Window) for one in recording.read().records)
+    assert not ledger.entries()
 
 
 def test_a_killed_recorder_leaves_a_readable_recording(workshop: Path) -> None:

@@ -534,22 +534,28 @@ class Recorder:
         self._header_written_s = -HEADER_INTERVAL_S
 
     def run(self, signals: set[signal.Signals], seconds: float | None) -> int:
-        """Record until a signal arrives or the time limit expires. Return the exit status."""
+        """Record until a signal arrives or the time limit expires. Return the exit status.
+
+        Without a time limit, SIGINT (Ctrl-C) is the normal end.
+        """
         end_s = inf if seconds is None else time.monotonic() + seconds
         is_last = False
+        received: signal.struct_siginfo | None = None
         while not is_last:
             due_s = min(time.monotonic() + _until_whole_second_s(), end_s)
             is_first_second = self._window_began_s == self._second_began_s
             if self._trace and is_first_second and self._trace.exclude_after_s < INTERVAL_S:
-                is_last = bool(signal.sigtimedwait(signals, self._trace.exclude_after_s))
-                if not is_last:
+                received = signal.sigtimedwait(signals, self._trace.exclude_after_s)
+                if not received:
                     self._trace.exclude_busiest()
-            if not is_last:
-                is_last = bool(signal.sigtimedwait(signals, max(due_s - time.monotonic(), 0.0))) or due_s == end_s
+            received = received or signal.sigtimedwait(signals, max(due_s - time.monotonic(), 0.0))
+            is_last = bool(received) or due_s == end_s
             if not self._end_second(is_last=is_last):
                 say("the program that writes the records has ended")
                 return 1
-        return 0
+        if not received or (seconds is None and received.si_signo == signal.SIGINT):
+            return 0
+        return 128 + received.si_signo
 
     def _end_second(self, *, is_last: bool) -> bool:
         """Write the records of a second. Return False if the child that writes them has ended."""
@@ -628,7 +634,13 @@ def open_standard_streams() -> None:
 def main() -> None:
     open_standard_streams()
     gc.disable()  # this program makes no reference cycles, and the garbage collector would scan many tuples
-    sys.exit(run(json.loads(sys.argv[1])))
+    status = run(json.loads(sys.argv[1]))
+    if status > 128:  # systemd reports the exit status 143 as a failure, but not a process that SIGTERM ended
+        number = status - 128
+        signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {number})
+        signal.raise_signal(number)
+    sys.exit(status)
 
 
 if __name__ == "__main__":
