@@ -16,10 +16,11 @@ from fstui.cli.terminal import start
 from fstui.model.errors import Refused, sentence_of
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     import click
 
 FAILED, REFUSED, UNACCEPTABLE = 1, 2, 3
-INTERRUPTED = 130
 _LIMIT_REACHED = "no more processes or threads can be started. See 'ulimit -u', and pids.max of the cgroup"
 _NO_THREAD = "can't start new thread"
 """Python's message if pthread_create(3) fails, in a RuntimeError."""
@@ -30,6 +31,8 @@ _COLLECT_AFTER = 100_000
 building a table of thousands of rows."""
 BROKEN_PIPE = 141
 """The exit status that a shell reports for a program ended by SIGPIPE."""
+_interrupted_by = signal.SIGINT
+"""The signal that interrupted the command, if one did."""
 
 
 def execute(arguments: Sequence[str]) -> int:
@@ -41,6 +44,7 @@ def execute(arguments: Sequence[str]) -> int:
     try:
         if COMPLETION_VARIABLE not in os.environ and (not arguments or _is_path(arguments)):
             return start(*arguments)  # without click, which takes time and 2 MiB
+        interrupt_on_signals()
         from fstui.cli.commands import group  # noqa: PLC0415
 
         if COMPLETION_VARIABLE in os.environ:
@@ -53,6 +57,27 @@ def execute(arguments: Sequence[str]) -> int:
         return code if isinstance(code, int) else 0
     except BaseException as error:
         return _report_error(error)
+
+
+def interrupt_on_signals() -> None:
+    """Let SIGTERM and SIGHUP interrupt the command as Ctrl-C does, unless they are ignored or already handled."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, _interrupt)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    global _interrupted_by  # noqa: PLW0603  the exception KeyboardInterrupt does not name the signal
+    _interrupted_by = signal.Signals(number)
+    handler = signal.getsignal(signal.SIGINT)  # asyncio replaces it while a task runs
+    if not callable(handler):  # a shell starts its background jobs with SIGINT ignored
+        handler = signal.default_int_handler
+    handler(number, frame)
+
+
+def interrupted_status() -> int:
+    """Return the exit status after a KeyboardInterrupt, as a shell reports the signal."""
+    return 128 + _interrupted_by
 
 
 def _is_path(arguments: Sequence[str]) -> bool:
@@ -87,7 +112,7 @@ def _report_error(error: BaseException) -> int:
         case Refused():
             return _print_error(str(error), REFUSED)
         case KeyboardInterrupt():
-            return _print_error("stopped", INTERRUPTED)
+            return _print_error("stopped", interrupted_status())
         case ReaderGone() | BrokenPipeError() | SystemExit(code=1):  # click's exit for a closed pipe
             return BROKEN_PIPE
         case BlockingIOError() | RuntimeError() if _is_limit_reached(error):
@@ -117,7 +142,7 @@ def _report_click_error(error: Exception) -> int:
         case click.UsageError():
             return _print_error(f"{error.format_message()} {_help(error)}", REFUSED)
         case click.Abort():
-            return _print_error("stopped", INTERRUPTED)
+            return _print_error("stopped", interrupted_status())
         case _:
             return _print_fault(f"unexpected {type(error).__name__}: {error}. Set FSTUI_DEBUG=1 to see the traceback.")
 

@@ -139,6 +139,8 @@ def make_checkup(
         session = Session.local(trace=trace != "off", trust_directory=trust_dir)
     checkup = Checkup(session, directories, scenario=scenario, traced=trace != "off")
     asyncio.run(checkup.find_filesystems())
+    if session.declarations_error:
+        say(f"fstui: {session.declarations_error}")
     leave_out_busy(checkup, yes)
     if not checkup.subjects:
         raise Refused("nothing to check: " + "; ".join(f"{entry.name}: {entry.reason}" for entry in checkup.skipped))

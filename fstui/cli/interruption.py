@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import NoReturn
 
+from fstui.cli.execution import interrupt_on_signals
 from fstui.cli.output import say
 
 REPORT_S = 1.5
@@ -59,6 +60,7 @@ class Interruption:
         loop = asyncio.get_running_loop()
         for number in SIGNALS:
             loop.remove_signal_handler(number)
+        interrupt_on_signals()
 
     @property
     def exit_code(self) -> int | None:

@@ -12,7 +12,7 @@ import click
 from fstui.cli import completion
 from fstui.cli.campaign import campaign, cut_option
 from fstui.cli.delivery import deliver
-from fstui.cli.execution import BROKEN_PIPE, FAILED, INTERRUPTED, UNACCEPTABLE
+from fstui.cli.execution import BROKEN_PIPE, FAILED, UNACCEPTABLE, interrupted_status
 from fstui.cli.interruption import Interruption
 from fstui.cli.options import (
     confirm,
@@ -268,7 +268,7 @@ def _print_conclusion(witness: Witness, trouble: str, interrupted: bool) -> int:
     if log is None or not view.ack_count:
         reason = "" if log else ": the writer sent nothing. See ssh's message above"
         say(f"fstui: nothing was acknowledged{reason}.")
-        return INTERRUPTED if interrupted else FAILED
+        return interrupted_status() if interrupted else FAILED
     if log.has_failed:
         say(f"The writer {log.end_reason}. {saved}.")
         say(f"Did its storage lose power? fstui powercut verify DIR --storage-was-cut < {path}")
@@ -280,7 +280,7 @@ def _print_conclusion(witness: Witness, trouble: str, interrupted: bool) -> int:
         say(f"The connection broke before the writer ended: its power or the network failed. {saved}.")
     if log.end_reason is None:
         say(f"When the host is up again: ssh HOST fstui powercut verify DIR < {path}")
-    return INTERRUPTED if interrupted else 0
+    return interrupted_status() if interrupted else 0
 
 
 def _status_line(view: WitnessState) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import sys
 from contextlib import aclosing
 from pathlib import Path
@@ -94,7 +95,8 @@ async def _watch(
         else:
             report_ = at_risk_report(finished) if isinstance(finished, AtRiskReport) else report.watch_report(finished)
             await print_report(report_, format_, output)
-        return (interruption.exit_code or 0) if seconds is not None else 0
+        ended_as_documented = seconds is None and interruption.signal is signal.SIGINT  # "until Ctrl-C"
+        return 0 if ended_as_documented else interruption.exit_code or 0
 
     return await interruption.run_until_signal(work())
 

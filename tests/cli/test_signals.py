@@ -1,0 +1,75 @@
+"""Commands that a signal ends while no run is in progress."""
+
+import fcntl
+import signal
+import struct
+import subprocess
+import termios
+from pathlib import Path
+from typing import IO
+
+import pytest
+
+from tests.cli.conftest import command
+from tests.prefork import Forked
+from tests.real.processes import eventually
+
+STATUSES = [(signal.SIGHUP, 129), (signal.SIGINT, 130), (signal.SIGTERM, 143)]
+by_signal = pytest.mark.parametrize(("number", "status"), STATUSES, ids=[number.name for number, _ in STATUSES])
+
+
+def is_read(pipe: IO[bytes] | None) -> bool:
+    """Return whether the reader has read everything that was written to the pipe."""
+    assert pipe
+    return fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)) == struct.pack("i", 0)
+
+
+def until_read(process: subprocess.Popen[bytes]) -> subprocess.Popen[bytes]:
+    """Wait until a command has read the first byte of its input."""
+    assert process.stdin
+    process.stdin.write(b" ")
+    process.stdin.flush()
+    assert eventually(lambda: is_read(process.stdin))
+    return process
+
+
+def reading(*words: str | Path) -> subprocess.Popen[bytes]:
+    return until_read(Forked(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE))
+
+
+@by_signal
+def test_a_signal_ends_a_command_with_a_sentence(target: Path, number: signal.Signals, status: int) -> None:
+    process = reading("powercut", "verify", target)
+    process.send_signal(number)
+    _, errors = process.communicate()
+    assert (process.returncode, errors.strip()) == (status, b"fstui: stopped")
+
+
+@by_signal
+def test_a_signal_ends_a_witness_with_a_sentence(tmp_path: Path, number: signal.Signals, status: int) -> None:
+    process = reading("powercut", "witness", tmp_path / "acks.log")
+    process.send_signal(number)
+    _, errors = process.communicate()
+    assert process.returncode == status
+    assert errors.startswith(b"fstui: nothing was acknowledged")
+    assert not (tmp_path / "acks.log").exists()
+
+
+def test_sigterm_ends_a_command_that_ignores_ctrl_c(target: Path) -> None:
+    """A shell starts the background jobs of a script with SIGINT ignored."""
+    words = ["sh", "-c", 'trap "" INT; exec "$@"', "sh", *command("powercut", "verify", str(target))]
+    process = until_read(subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE))
+    process.send_signal(signal.SIGTERM)
+    _, errors = process.communicate()
+    assert (process.returncode, errors.strip()) == (143, b"fstui: stopped")
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGHUP, 129), (signal.SIGINT, 0), (signal.SIGTERM, 143)])
+def test_a_watch_without_a_limit_ends_with_its_status(number: signal.Signals, status: int) -> None:
+    """Ctrl-C is the normal end of such a watch."""
+    arguments = ["watch", "--simulate", "hdd-7200", "--format", "events"]
+    process: Forked[bytes] = Forked(arguments, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+    assert process.stdout and process.stdout.readline()
+    process.send_signal(number)
+    process.communicate()
+    assert process.returncode == status
