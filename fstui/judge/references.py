@@ -58,7 +58,6 @@ class PublishedClass(NamedTuple):
 
     name: str
     """``53 published rates for SSDs``"""
-    media: frozenset[MediumClass]
     slowest_per_s: float
     slowest_operation: Operation
 
@@ -114,7 +113,7 @@ def published_class(media: frozenset[MediumClass]) -> PublishedClass | None:
         return None
     names = ", ".join(filter(None, [media_names(classes - _ROTATING), "rotating disks" * bool(classes & _ROTATING)]))
     slowest = min(references, key=lambda reference: reference.per_s)
-    return PublishedClass(f"{len(references)} published rates for {names}", classes, slowest.per_s, slowest.operation)
+    return PublishedClass(f"{len(references)} published rates for {names}", slowest.per_s, slowest.operation)
 
 
 @cache

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from fstui.judge.facts import Case
 from fstui.judge.facts.rotation import SLOWEST_RPM, rpm
 from fstui.judge.facts.steps import MIN_SYNCS, WriteStep, has_rate
-from fstui.judge.references import NEVER_SYNCED, PublishedClass, find_published, operation_of, published_class
+from fstui.judge.references import NEVER_SYNCED, PublishedClass, operation_of, published_class
 from fstui.judge.speed.reasons import limits_reached
 from fstui.judge.speed.stalls import without_cpu_ns
 from fstui.model.quantities import count, counted, duration_ns, rate, rotation
@@ -179,14 +179,12 @@ def _compare_to_class(case: Case, known_class: PublishedClass, write_step: Write
     operation = operation_of(write_step.settings)
     if operation is None or operation in NEVER_SYNCED or write_step.settings.block_bytes > MAX_BLOCK_BYTES:
         return None
-    rates, slowest = find_published(operation, known_class.media), known_class.slowest_per_s
-    min_normal = max(slowest, rates[0].per_s / SLOW_FACTOR if rates else 0.0)
-    work = _work_per_sync(case, write_step)
+    slowest, work = known_class.slowest_per_s, _work_per_sync(case, write_step)
     slow_below = slowest / SLOW_FACTOR / work
     half = f"half of the slowest published rate ({rate(slowest)}/s with {known_class.slowest_operation})"
     divisor = f", divided by {count(work)} for the extra writes of this stack" if work > 1 else ""
     evidence = f"slow is below {rate(slow_below)}/s, {half}{divisor}"
-    return StepComparison(write_step, slow_below, min_normal / work, evidence)
+    return StepComparison(write_step, slow_below, slowest / work, evidence)
 
 
 def _compare_to_etcd(write_step: WriteStep) -> StepComparison:
