@@ -38,7 +38,10 @@ KNOWN = {
     ("network", None, "cloud"): ["Google PersistentDisk"],
     ("ssd", None, "cloud"): ["Google EphemeralDisk"],
     ("unknown", None, "virtual"): ["QEMU HARDDISK", "Mellanox BlueField NVMe SNAP Controller"],
-    ("unknown", None, "raid"): ["DELL PERC H330 Mini", "AVAGO MR9341-8i", "HPE MR216i-o Gen11", "LENOVO RAID 530-8i"],
+    ("unknown", None, "raid"): [
+        "DELL PERC H330 Mini", "AVAGO MR9341-8i", "HPE MR216i-o Gen11", "LENOVO RAID 530-8i",
+        "DELL PERC H355 Front", "DELL PERC H345 Front",
+    ],
     ("hdd-7200", None, "hard disk"): ["HGST HUS726060AL", "ST2000DX001-1CM1", "WDC  WUH721414AL"],
     ("hdd-5400", None, "hard disk"): ["WDC WD40EFAX-68J", "ST8000DM004-2CX1"],
     ("unknown", None, "hard disk"): [
