@@ -58,7 +58,8 @@ def write_placement(node: Node) -> models.WritePlacement:
     a shingled disk."""
     model = models.find(node.model)
     if model is not None:
-        return model.write_placement
+        logs = model.logs_without_cache and caches.has_volatile_cache(node) is False
+        return "log" if logs else model.write_placement
     return "log" if node.model and node.reading("grade") is None and not is_declared(node) else "in place"
 
 

@@ -37,6 +37,8 @@ class Model(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """For an instance store: after which events its data is kept, and after which it is lost."""
     write_placement: WritePlacement = "in place"
     """Where a hard disk writes: in place, to a log on its platters, or to its own flash."""
+    logs_without_cache: bool = False
+    """A hard disk that writes to a log on its platters while its volatile write cache is off."""
     over_rdma: bool = False
     """A volume that is reached over RDMA and responds within tens of microseconds."""
 
