@@ -26,7 +26,7 @@ Check what was stated: the battery, the capacitor, the provider's settings. For 
 The rule does not apply if something contradicts the statement:
 
 - Another source reports that the cache is on, or flushes or bytes are missing.
-- There are more syncs per second than a platter allows, more than 10 000 (cloud network volume, consumer drive), or
+- There are more syncs per second than a platter allows, more than 10 000 (cloud network volume, consumer NAND), or
   more than 100 000 (any device).
 """
 
@@ -124,7 +124,7 @@ def _is_contradicted(case: Case) -> bool:
     """Return whether the syncs are faster than the stated device can be."""
     fastest = case.costs.fastest_synced
     per_s = fastest.rate_per_s if fastest is not None else 0.0
-    is_consumer = any(node.value("grade") == "consumer" for node in case.stack.commit_devices)
+    is_consumer = any(node.value("grade") == "consumer" and not is_optane(node) for node in case.stack.commit_devices)
     is_network = any(map(media.is_cloud_volume, case.stack.commit_devices))
     too_fast = (is_consumer and per_s > NAND_PER_S) or (is_network and case.costs.is_faster_than_network)
     return per_s > CACHE_PER_S or too_fast or bool(case.rotation.too_fast_paces)
