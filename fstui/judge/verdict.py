@@ -79,8 +79,7 @@ def _safe_next(evidence: Evidence, steps: tuple[str, ...]) -> tuple[str, ...]:
     on_real = [step for step in real if "simulated" not in step]
     if on_real:  # change only the first step: it may be shown alone, and the others follow it
         first = on_real[0]
-        goes_on = first.startswith(("On the host", "For "))
-        on_real[0] = f"On a real disk{', ' + first[0].lower() + first[1:] if goes_on else ': ' + first}"
+        on_real[0] = f"On a real disk, {first[0].lower() if first[:2].istitle() else first[0]}{first[1:]}"
     return (*on_simulated, *on_real)
 
 

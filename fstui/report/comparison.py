@@ -174,8 +174,8 @@ class Comparison:
             return Trust("With one run of each, ", note)
         if not all(interval.paired for interval in intervals):
             note = (
-                "(low–high): the ratios of the rounds. They did not alternate (use --rounds with several directories), "
-                "so a change of the machine between the runs also appears as a difference."
+                "(low–high): the ratios of the rounds. The rounds of the runs did not alternate, so a change of the "
+                "machine between the runs also appears as a difference."
             )
             return Trust("In rounds that did not alternate, ", note)
         rounds = min(interval.rounds for interval in intervals)

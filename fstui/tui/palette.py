@@ -104,13 +104,13 @@ class EntryProvider(Provider):
         return cast("FstuiApp", self.app)  # the app imports this module, so it cannot be imported here
 
     def _keys(self) -> Iterator[PaletteEntry]:
+        glossary = f"glossary ({key_name(GLOSSARY, self._fstui.keymap)})"  # first, as Enter must not start a run
+        yield PaletteEntry(glossary, GLOSSARY.help, self._fstui.action_glossary)
         for command in getattr(self.screen, "KEYS", ()):
             if command.label:
                 name = f"{command.label} ({key_name(command, self._fstui.keymap)})"
                 run = partial(self.app.run_action, command.action, default_namespace=self.screen)
                 yield PaletteEntry(name, command.help, run)
-        glossary = f"glossary ({key_name(GLOSSARY, self._fstui.keymap)})"
-        yield PaletteEntry(glossary, GLOSSARY.help, self._fstui.action_glossary)
         if self._fstui.run_in_progress is None:
             yield PaletteEntry("recording", RECORDING.help, self._fstui.action_recording)
 

@@ -17,7 +17,7 @@ def test_a_simulated_disk_is_checked_and_called_simulated(fstui: Fstui) -> None:
 def test_next_steps_are_not_for_disks_of_this_host(fstui: Fstui, words: str) -> None:
     shown = fstui(words, "--simulate", "hdd-7200-nobarrier").stdout.decode()
     steps = shown.partition("  next  ")[2]
-    assert "On a real disk: Turn barriers on: 'mount -o remount,barrier=1 DIR'." in " ".join(steps.split())
+    assert "On a real disk, turn barriers on: 'mount -o remount,barrier=1 DIR'." in " ".join(steps.split())
 
 
 def test_only_devices_that_flushes_reached_are_named(fstui: Fstui) -> None:

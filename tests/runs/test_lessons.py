@@ -40,7 +40,7 @@ async def test_the_claims_of_lessons_hold(lesson: Lesson) -> None:
         if run.verdict == "lost":
             loss = next(one for one in run.findings if one.verdict == "lost")
             assert loss.next[0].startswith(
-                "On a real disk: All flushes arrived at sda: it ignores them, or a write failed"
+                "On a real disk, all flushes arrived at sda: it ignores them, or a write failed"
             )
             assert run.speed.answer != "unknown" or run.speed.title == "the disk lost acknowledged writes"
 

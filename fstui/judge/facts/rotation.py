@@ -105,8 +105,7 @@ class Pace(NamedTuple):
         has already passed the head when the previous write is acknowledged. Such a write takes nearly a whole
         revolution, but the limit allows for half a revolution.
         """
-        waits_for_block = self.platters.placement == "in place"
-        return self.platters.writes_per_s * (1 if self.is_one_block or not waits_for_block else 2)
+        return self.platters.writes_per_s * (2 if self._waits_for_half else 1)
 
     @property
     def ratio_to_limit(self) -> float:
@@ -115,8 +114,7 @@ class Pace(NamedTuple):
     @property
     def allowance(self) -> str:
         """``7200 rpm allows 240/s at random offsets, half a revolution per write``"""
-        is_halved = not self.is_one_block and self.platters.placement == "in place"
-        half = f" at {self.offsets} offsets, half a revolution per write" if is_halved else ""
+        half = f" at {self.offsets} offsets, half a revolution per write" if self._waits_for_half else ""
         return f"{self.platters.text} allows {rate(self.limit_per_s)}/s{half}"
 
     @property
@@ -131,8 +129,13 @@ class Pace(NamedTuple):
     def evidence(self) -> str:
         measured, limit = rate(self.step.rate_per_s), rate(self.limit_per_s)
         revolution = duration_ns(60e9 / self.platters.rpm)
-        typical = _typical_time(self.step)
-        return f"{self.step.name}: {measured}/s, limit {limit}/s; {typical}, one revolution {revolution}"
+        typical, half = _typical_time(self.step), ", half of it per write" if self._waits_for_half else ""
+        return f"{self.step.name}: {measured}/s, limit {limit}/s; {typical}, one revolution {revolution}{half}"
+
+    @property
+    def _waits_for_half(self) -> bool:
+        """Whether a write waits for half a revolution on average."""
+        return not self.is_one_block and self.platters.placement == "in place"
 
 
 class Rotation:

@@ -74,6 +74,8 @@ def scenarios(offers: Sequence[Offer], choices: Choices, width: int) -> TableCon
             values |= {"WRITES": write_volume_text(plan)}
             values["DURATION"] = "" if plan.seconds is None else charts.bar(plan.seconds, _SECONDS, bar)
             values["BYTES"] = charts.bar(plan.max_bytes or 0, _BYTES, bar)
+        else:  # its plan is being made
+            values["TIME"] = "…"
         rows[str(index)] = partial(row_cells, columns, values, styles)
     return TableContent(columns, rows, {"DURATION": "1 s … 1 h", "BYTES": "1 M … 1 T"})
 

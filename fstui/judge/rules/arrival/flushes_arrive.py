@@ -2,7 +2,8 @@
 * cannot-tell, low confidence: fstui cannot tell whose flushes arrived
 
 ## What it means
-For each sync, the devices below received the expected flushes and all bytes.
+For each sync that fstui counted, the devices that the finding names received the expected flushes. If other processes
+also wrote, fstui counted only the syncs in the kernel's trace.
 
 ## How it was measured
 fstui read the flush counters of all layers (field 16 of `/sys/block/X/stat`) before and after each step with one
