@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -67,6 +68,8 @@ FINDINGS = (
 )
 _PART_STYLES: dict[str, str] = {"": "", "arrived": GOOD, "dropped": BAD, "unknown": ""}
 
+SHORT_LINES = 10
+"""An explanation that does not fit into this height begins with the most important lines of each part."""
 _SEE_BELOW = ", see “is it slow?” below"
 """The answer about speed is not a finding, so its reasons are in a section of their own."""
 
@@ -113,17 +116,34 @@ def speed(run: Run, width: int) -> list[Text]:
 
 def explanation(run: Run, finding: Finding | None, width: int, height: int) -> list[Text]:
     """Draw the sentence of a finding, what to do next, and the evidence."""
-    lines = paragraph(_sentence(run, finding), width)
+    sentence = _sentence(run, finding)
     if finding is None:
-        return lines
-    if finding.scope == "step":
-        lines.append(line(("   this step only: " + ", ".join(finding.steps), FAINT)))
-    pairs = [part.partition(": ")[::2] for part in finding.evidence]
+        return paragraph(sentence, width)
     # the verdict line already names the key of the power-cut test
     names_key = run.verdict == "consistent" and not run.simulated
     next_steps = without_power_cut(finding.next) if names_key else finding.next
-    lines += labelled_lines([(step, "") for step in next_steps], "next", width)
-    return [*lines, *labelled_lines(pairs, "because", width, max(height - len(lines), 1))]
+    lines = _sentence_and_next(finding, sentence, next_steps, width)
+    because = _because(finding.evidence, width)
+    if height > SHORT_LINES or len(lines) + len(because) <= height:
+        return [*lines, *_because(finding.evidence, width, max(height - len(lines), 1))]
+    if finding.verdict not in (None, "cannot-tell"):  # then the first sentence says what the verdict is based on
+        sentence = re.split("(?<=[.!?]) (?=[A-Z])", finding.sentence or finding.title, maxsplit=1)[0]
+    short = _sentence_and_next(finding, sentence, next_steps[:1], width)[: max(height - 1, 1)]
+    evidence = [re.sub(r" \([^()]*\)$", "", part) for part in finding.evidence]
+    fitting = (_because(evidence[:number], width) for number in range(len(evidence), 0, -1))
+    short += next((drawn for drawn in fitting if len(short) + len(drawn) < height), ())
+    return [*short, line((f"   … {len(lines) + len(because) - len(short)} more (PgDn)", FAINT))]
+
+
+def _sentence_and_next(finding: Finding, sentence: str, next_steps: Sequence[str], width: int) -> list[Text]:
+    lines = paragraph(sentence, width)
+    if finding.scope == "step":
+        lines.append(line(("   this step only: " + ", ".join(finding.steps), FAINT)))
+    return lines + labelled_lines([(step, "") for step in next_steps], "next", width)
+
+
+def _because(evidence: Sequence[str], width: int, height: int | None = None) -> list[Text]:
+    return labelled_lines([part.partition(": ")[::2] for part in evidence], "because", width, height)
 
 
 def _sentence(run: Run, finding: Finding | None) -> str:

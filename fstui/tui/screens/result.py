@@ -138,8 +138,11 @@ class ResultScreen(BaseScreen):
         super().action_choose_row(part, row + (len(self.findings) if part == "steps" else 0))
 
     def action_scroll(self, lines: int) -> None:
+        """Scroll the explanation. If it is short, the first key press replaces it by the complete one."""
+        detail = self.part("detail")
+        becomes_complete = not self.shows_all_evidence and detail.size.height <= drawing.SHORT_LINES
         self.shows_all_evidence = True
-        self.part("detail").scroll_lines(lines)
+        detail.scroll_lines(0 if becomes_complete else lines)
 
     def action_copy(self) -> None:
         self._copy("brief")
