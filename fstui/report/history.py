@@ -106,6 +106,16 @@ def repeated_series(summaries: Sequence[Summary]) -> list[list[Summary]]:
     return [runs for runs in series(summaries) if len(runs) > 1]
 
 
+def runs_with_other_settings(run: Summary, summaries: Iterable[Summary]) -> int:
+    """Return how many finished runs of the same scenario on the same storage have other settings."""
+    key, groups = (run.scenario, *storage_key(run)), series(list(summaries))
+    return sum(
+        len(runs)
+        for runs in groups
+        if (runs[0].scenario, *storage_key(runs[0])) == key and runs[0].settings != run.settings
+    )
+
+
 def own_settings(run: Summary, others: Iterable[Summary]) -> str:
     """Return the settings in which the run differs from another run of its scenario: ``seconds=2``."""
     settings = [other.settings for other in others if other.scenario == run.scenario]

@@ -168,7 +168,7 @@ def plain_meter(share: float, cells: int) -> str:
 
 def colour_meters(texts: Iterable[Text], style: str = AREA) -> None:
     for text in texts:
-        text.highlight_regex("[━╸]+", style)
+        text.highlight_regex("[╺━╸]+", style)
         text.highlight_regex("─+", FAINT)
 
 

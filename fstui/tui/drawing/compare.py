@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
+from math import log
 
 from msgspec.structs import replace
 from rich.cells import cell_len
@@ -22,6 +23,7 @@ from fstui.tui.drawing.cells import (
     Column,
     colour_meters,
     fit_columns,
+    fit_right,
     paragraph,
     plain_meter,
     rule,
@@ -43,11 +45,13 @@ STEPS = (
     Column("P99", 7, right=True, gap=2, from_width=60),
     Column("FLUSH/SYNC", 10, right=True, gap=2, from_width=72),
 )
+_B_RATIO, _HALF_BAR = "B VS A", 3
 SIDE_BY_SIDE = (
     Column("STEP", gap=0, cut="middle"),
-    Column("A RATE/S", 9, right=True),
-    Column("B RATE/S", 9, right=True),
-    Column("FASTER", right=True),
+    Column("A RATE/S", 8, right=True),
+    Column("B RATE/S", 8, right=True),
+    Column(_B_RATIO, right=True),
+    Column("A ◂▸ B", 2 * _HALF_BAR, from_width=75),
     Column("A P99", 7, right=True, gap=2, from_width=66),
     Column("B P99", 7, right=True, gap=2, from_width=66),
 )
@@ -146,11 +150,16 @@ def _side_by_side(steps: Sequence[Section], comparison: Comparison, width: int) 
         (a_rate, *_, a_p99, _), (b_rate, *_, b_p99, _) = (
             sides.get(letter, [NONE] * (len(compare.RANKING_HEADER) - 1)) for letter in "AB"
         )
-        rows.append((step.title, a_rate, b_rate, lead, a_p99, b_p99))
-    wanted = {"STEP": width * 3 // 10, "FASTER": max(map(cell_len, ("FASTER", *(lead for lead, _ in leads))))}
-    columns = [replace(head, width=wanted.get(head.title, head.width)) for head in SIDE_BY_SIDE]
+        rows.append((step.title, a_rate, b_rate, lead, _lead_bar(comparison, step.title), a_p99, b_p99))
+    wanted = {"STEP": width * 3 // 10, _B_RATIO: max(map(cell_len, (_B_RATIO, *(lead for lead, _ in leads))))}
+    extra = wanted[_B_RATIO] - _RATIO_WIDTH
+    columns = [
+        replace(head, width=wanted.get(head.title, head.width), from_width=head.from_width and head.from_width + extra)
+        for head in SIDE_BY_SIDE
+    ]
     names = tell_apart([row[0] for row in rows], fit_columns(columns, width - 4)[0].width)
     drawn = table(columns, [(name, *row[1:]) for name, row in zip(names, rows, strict=True)], width)
+    colour_meters(drawn)
     for row, (lead, style) in zip(drawn[1:], leads, strict=True):
         row.highlight_words([lead], style)
     with_remarks = ((row, *_remarks(step, width)) for row, step in zip(drawn[1:], steps, strict=True))
@@ -158,11 +167,21 @@ def _side_by_side(steps: Sequence[Section], comparison: Comparison, width: int) 
 
 
 def _lead(comparison: Comparison, step_name: str) -> tuple[str, str]:
-    """Return the faster side with its ratio, ``A 2.42 ×``, and the style. ``≈``: neither is clearly faster."""
-    ranking = comparison.ranking(step_name)
-    ratio = ratio_of(ranking[1].side, ranking[0].side, step_name) if len(ranking) > 1 else None
-    letter = ranking[0].side.letter if ratio and comparison.lead(step_name) else "≈"
-    return (f"{letter} {ratio}", BAD * ranking[0].not_durable) if ratio else (NONE, "")
+    """Return the ratio of B to A with its style. ``≈``: neither is clearly faster."""
+    ranking, ratio = comparison.ranking(step_name), ratio_of(*comparison.sides, step_name)
+    mark = "" if comparison.lead(step_name) else "≈ "
+    return (f"{mark}{ratio}", BAD * ranking[0].not_durable) if ratio else (NONE, "")
+
+
+def _lead_bar(comparison: Comparison, step_name: str) -> str:
+    """Return a bar from the middle to the faster side. The largest lead of all steps fills its half."""
+    lead, largest = comparison.lead(step_name), comparison.step_with_largest_lead
+    if lead is None or largest is None or (full := comparison.lead(largest)) is None:
+        return ""
+    halves = max(round(log(lead.factor) / log(full.factor) * 2 * _HALF_BAR), 1)
+    if comparison.ranking(step_name)[0].side is comparison.sides[1]:
+        return " " * _HALF_BAR + "━" * (halves // 2) + "╸" * (halves % 2)
+    return fit_right("╺" * (halves % 2) + "━" * (halves // 2), _HALF_BAR)
 
 
 def _remarks(step: Section, width: int) -> list[Text]:

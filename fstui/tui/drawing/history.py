@@ -54,10 +54,10 @@ SERIES = (
 )
 _REMARKS = Column("REMARKS", 12, gap=2)
 _MARK = "*"
-_MIN_PICTURE_LINES, _MAX_TREND_LINES = 8, 15
-_AXIS_CELLS = 8
-_LABEL_CELLS, _TIME_CELLS = 8, 13
-"""Minimum width of a bar that is labelled with its rate, which is also its maximum width; width of its time."""
+_MIN_PICTURE_LINES = 8
+_MIN_LINES_WITH_HALF = 6
+"""Height of the smallest chart whose axis has a label in the middle."""
+_AXIS_CELLS, _LABEL_CELLS, _BAR_CELLS, _MIN_GAP = 8, 8, 2, 2
 
 
 def rows(runs: Sequence[Summary], marked: Collection[str], width: int) -> TableContent:
@@ -128,12 +128,16 @@ def sorted_by(runs: Sequence[Summary], title: str) -> list[Summary]:
     return sorted(newest_first, key=keys[title]) if title in keys else newest_first
 
 
-def trend(runs: Sequence[Summary], chosen: Summary, width: int, rows: int) -> list[Text]:
+def trend(runs: Sequence[Summary], others: int, chosen: Summary, width: int, height: int) -> list[Text]:
     """Draw a bar for each of the last runs of a series, on an axis from zero, with their times.
 
-    The chosen bar is brighter. If it is older than the bars that fit, they begin with it.
+    The chosen bar is brighter. If it is older than the bars that fit, they begin with it. ``others``: the number of
+    runs with other settings.
     """
-    rows = min(rows, _MAX_TREND_LINES)
+    note = f"{counted(others, 'run')} with other settings {'is' if others == 1 else 'are'} not in this series"
+    notes = [line((" " * _AXIS_CELLS + note, FAINT))] if others else []
+    rows = max(height - 3 - len(notes), 1)
+    rows -= rows % 2 if rows > _MIN_LINES_WITH_HALF else 0
     change = f"{runs[-1].rate_per_s / runs[0].rate_per_s:.2f} × the first"
     title = rule(width, f"{chosen.rate_of}/s by run", f"{counted(len(runs), 'finished run')}, the last {change}")
     bars_width = max(width - _AXIS_CELLS - 1, 2)
@@ -144,23 +148,34 @@ def trend(runs: Sequence[Summary], chosen: Summary, width: int, rows: int) -> li
     eighths = [max(round(run.rate_per_s / top * 8 * rows), 1) for run in shown]
     colours = [verdict_style(run.verdict)[1].removeprefix(HEAD).strip() or AREA for run in shown]
     styles = [colour if run == chosen else f"dim {colour}" for run, colour in zip(shown, colours, strict=True)]
+    half = {rows // 2 - 1: _rate(top / 2)} if rows >= _MIN_LINES_WITH_HALF else {}
+    ticks = half | {rows - 1: _rate(top), 0: "0"}
     lines = [title]
     for row in reversed(range(rows)):
-        tick = {rows - 1: _rate(top), 0: "0"}.get(row, "")
+        tick = ticks.get(row, "")
         axis = f"{tick:>{_AXIS_CELLS - 2}} {'┤' if tick else '│'}"
-        bars = (fit(charts.block_cell(full, row) * min(cells - 1, _LABEL_CELLS), cells) for full in eighths)
+        bars = ((charts.block_cell(full, row) * min(cells - 1, _BAR_CELLS)).center(cells) for full in eighths)
         lines.append(line((axis, FAINT), *zip(bars, styles, strict=True)))
     lines.append(line(" " * _AXIS_CELLS, *(span for run in shown for span in _bar_label(run, chosen, cells))))
-    step = ceil(_TIME_CELLS / cells)
-    starts = (start for start in range(0, len(shown), step) if start * cells + _TIME_CELLS <= bars_width + 1)
-    times = "".join(fit(moment(shown[start].started_at, "%d %b %H:%M"), step * cells) for start in starts)
-    return [*lines, line((" " * _AXIS_CELLS + times.rstrip(), FAINT))]
+    return [*lines, line((" " * _AXIS_CELLS + _bar_times(shown, cells, bars_width), FAINT)), *notes]
 
 
 def _bar_label(run: Summary, chosen: Summary, cells: int) -> list[tuple[str, str]]:
     glyph, style = verdict_style(run.verdict)
     label = f"{glyph} {_rate(run.rate_per_s)}" if cells >= _LABEL_CELLS else glyph
-    return [(label, f"{style} {SELECTED}" if run == chosen else style), (" " * (cells - len(label)), "")]
+    before, label, after = label.center(cells).partition(label)
+    return [(before, ""), (label, f"{style} {SELECTED}" if run == chosen else style), (after, "")]
+
+
+def _bar_times(runs: Sequence[Summary], cells: int, width: int) -> str:
+    """Return the times of the bars, of as many as fit. Runs of one minute have seconds."""
+    forms = ("%d %b %H:%M", "%d %b %H:%M:%S")
+    short, with_seconds = ([moment(run.started_at, form) for run in runs] for form in forms)
+    times = short if len(set(short)) == len(short) else with_seconds
+    time_cells = max(map(len, times)) + _MIN_GAP
+    step = ceil(time_cells / cells)
+    starts = (start for start in range(0, len(runs), step) if start * cells + time_cells <= width + _MIN_GAP)
+    return "".join(times[start].center(cells) if step == 1 else fit(times[start], step * cells) for start in starts)
 
 
 def series_rows(series: Sequence[Sequence[Summary]], width: int) -> TableContent:

@@ -14,7 +14,7 @@ from textual.containers import Container
 from fstui.model.errors import Refused
 from fstui.model.quantities import counted
 from fstui.model.run import Run
-from fstui.report.history import NO_TREND, repeated_series, trend_report
+from fstui.report.history import NO_TREND, repeated_series, runs_with_other_settings, trend_report
 from fstui.runs import history
 from fstui.runs.history import Summary
 from fstui.tui.commands import BACK, COPY, HELP, LIST, QUIT, RECORDING, Command
@@ -25,10 +25,10 @@ from fstui.tui.screens.page_screen import comparison_screen
 from fstui.tui.widgets.table import DrawnTable, TableContent
 
 MAX_COMPARED = 6
-_TREND_LINES, _MIN_TREND_SCREEN_LINES = 3, 30
-"""Height of the bars, and of the smallest screen that shows them."""
-_MIN_SERIES_LINES = 5
-"""Height of the smallest table of the runs of a series."""
+_TREND_LINES, _MIN_TREND_SCREEN_LINES = 6, 30
+"""Height of the chart below the history, and of the smallest screen that shows it."""
+_MIN_CHART_LINES, _MIN_SERIES_LINES = 10, 4
+"""Height of the smallest chart with a table of its runs below it, and of that table."""
 NO_RUN = "No run is saved yet. Run a scenario first."
 NO_MATCH = "No saved run matches the filter. Press / to change it."
 
@@ -163,6 +163,7 @@ class HistoryScreen(BaseScreen):
         elif len({run.id for run in runs}) < 2:
             self.say("This is the same run. Choose another one.")
         else:
+            self.marked, self.compared_run = [], None  # the next Enter opens a run
             self.app.push_screen(comparison_screen(runs, self.size.height))
 
     @property
@@ -265,7 +266,11 @@ class HistoryScreen(BaseScreen):
         if (chosen := self.chosen) is None or self.size.height < _MIN_TREND_SCREEN_LINES:
             return []
         runs = next((runs for runs in repeated_series(self._all_runs) if chosen in runs), None)
-        return drawing.trend(runs, chosen, width, _TREND_LINES) if runs else []
+        return self._draw_chart(runs, chosen, width, _TREND_LINES) if runs else []
+
+    def _draw_chart(self, runs: list[Summary], chosen: Summary, width: int, height: int) -> list[Text]:
+        others = runs_with_other_settings(chosen, self._all_runs)
+        return drawing.trend(runs, others, chosen, width, height)
 
     def _draw_selected(self, width: int, height: int) -> list[Text]:
         chosen = self.chosen
@@ -355,8 +360,11 @@ class TrendScreen(HistoryScreen):
         if chosen is None:
             return []
         runs = self._chosen_series
-        lines = drawing.trend(runs, chosen, width, max(height - 3, 1))
-        if height - len(lines) >= _MIN_SERIES_LINES:
-            lines.append(rule(width, "runs of this series", "the newest first"))
-            lines += drawing.run_table(runs[::-1], width, height - len(lines))
-        return lines
+        table_height = min(len(runs) + 2, height // 3)
+        if table_height < _MIN_SERIES_LINES or height - table_height < _MIN_CHART_LINES:
+            return self._draw_chart(runs, chosen, width, height)
+        return [
+            *self._draw_chart(runs, chosen, width, height - table_height),
+            rule(width, "runs of this series", "the newest first"),
+            *drawing.run_table(runs[::-1], width, table_height - 1),
+        ]

@@ -88,6 +88,8 @@ class ResultScreen(BaseScreen):
         self.shows_all_evidence = False
         """Whether all of the evidence is shown, because the user scrolls it."""
         self._enter_confirmed = False
+        self._shown_above: set[str] = set()
+        """The titles of the sections that are visible although another row is selected."""
 
     def compose(self) -> ComposeResult:
         yield self.lines(
@@ -215,6 +217,7 @@ class ResultScreen(BaseScreen):
         self.app.push_screen(PageScreen("result", [(finding.rule if finding else "", draw)]))
 
     def _draw_detail(self, width: int, height: int) -> list[Text]:
+        self._shown_above = {IO_PATH} if self.has_class("-huge") and self._step else set()
         if not self.part("detail").has_frame:
             return self._explanation(self.chosen, width, UNBOUNDED if self.shows_all_evidence else height)
         name = _title_of(self.chosen)
@@ -226,13 +229,14 @@ class ResultScreen(BaseScreen):
     def _further_sections(self, name: str, width: int, height: int) -> list[Text]:
         """Draw the sections of the result that fit into the empty part of a frame. ``name``: what it already shows."""
         shows_path = self.has_class("-huge") or name == IO_PATH
-        sections = [] if shows_path else [drawing.io_path_lines(self.result, self._step, width)]
+        sections = {} if shows_path else {IO_PATH: drawing.io_path_lines(self.result, self._step, width)}
         others = (detail for detail in self.details if detail.title not in (name, IO_PATH))
-        sections += [[rule(width, detail.title), *detail.draw(width)] for detail in others]
+        sections |= {detail.title: [rule(width, detail.title), *detail.draw(width)] for detail in others}
         drawn: list[Text] = []
-        for lines in sections:
-            if len(drawn) + len(lines) <= height:
+        for title, lines in sections.items():
+            if lines and len(drawn) + len(lines) <= height:
                 drawn += lines
+                self._shown_above.add(title)
         return drawn
 
     @property
@@ -262,7 +266,9 @@ class ResultScreen(BaseScreen):
 
     def _draw_steps(self, width: int, height: int) -> list[Text]:
         index = self.selected - len(self.findings)
-        return drawing.steps(self.result, self.details, index if index >= 0 else None, width, height)
+        return drawing.steps(
+            self.result, self.details, index if index >= 0 else None, width, height, self._shown_above
+        )
 
     def _draw_saved(self, width: int, height: int) -> list[Text]:
         return [drawing.saved(self.result, self.saved_to, self.save_error, width)]
