@@ -20,6 +20,7 @@ from fstui.runs.history import Summary
 from fstui.tui.commands import BACK, COPY, HELP, LIST, QUIT, RECORDING, Command
 from fstui.tui.drawing import history as drawing
 from fstui.tui.drawing.cells import MIN_FRAME_WIDTH, line, rule, title_line
+from fstui.tui.drawing.result import SHORT_LINES
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.screens.page_screen import comparison_screen
 from fstui.tui.widgets.table import DrawnTable, TableContent
@@ -29,6 +30,8 @@ _TREND_LINES, _MIN_TREND_SCREEN_LINES = 6, 30
 """Height of the chart below the history, and of the smallest screen that shows it."""
 _MIN_CHART_LINES, _MIN_SERIES_LINES = 10, 4
 """Height of the smallest chart with a table of its runs below it, and of that table."""
+_MAX_SHORT_LINES = SHORT_LINES + 3
+"""With the title, the verdict and the speed above the explanation."""
 NO_RUN = "No run is saved yet. Run a scenario first."
 NO_MATCH = "No saved run matches the filter. Press / to change it."
 
@@ -115,8 +118,10 @@ class HistoryScreen(BaseScreen):
         self._show_chosen()
 
     def action_scroll(self, lines: int) -> None:
+        """Scroll the selected run. If its explanation is short, the first key press replaces it by the complete one."""
+        becomes_complete = not self.shows_all_evidence and self.part("selected").size.height <= _MAX_SHORT_LINES
         self.shows_all_evidence = True
-        super().action_scroll(lines)
+        super().action_scroll(0 if becomes_complete else lines)
 
     def on_data_table_row_highlighted(self) -> None:
         self.shows_all_evidence = False
