@@ -106,14 +106,10 @@ def repeated_series(summaries: Sequence[Summary]) -> list[list[Summary]]:
     return [runs for runs in series(summaries) if len(runs) > 1]
 
 
-def runs_with_other_settings(run: Summary, summaries: Iterable[Summary]) -> int:
+def runs_with_other_settings(run: Summary, summaries: Sequence[Summary]) -> int:
     """Return how many finished runs of the same scenario on the same storage have other settings."""
-    key, groups = (run.scenario, *storage_key(run)), series(list(summaries))
-    return sum(
-        len(runs)
-        for runs in groups
-        if (runs[0].scenario, *storage_key(runs[0])) == key and runs[0].settings != run.settings
-    )
+    others = (other for runs in series(summaries) for other in runs if other.settings != run.settings)
+    return sum(other.scenario == run.scenario and storage_key(other) == storage_key(run) for other in others)
 
 
 def own_settings(run: Summary, others: Iterable[Summary]) -> str:

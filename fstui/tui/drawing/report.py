@@ -113,6 +113,5 @@ def details(run: Run, earlier: Run | None = None) -> list[Detail]:
     return extras + [Detail(name, partial(section_lines, section)) for name, section in titled if not section.empty]
 
 
-def row(detail: Detail, width: int, *, selected: bool, is_above: bool) -> Text:
-    title = f"{detail.title} (above)" if is_above else detail.title
-    return selectable_row([(fit(title, width - 4), FAINT)], selected=selected, glyph=("−" if is_above else "+", FAINT))
+def row(detail: Detail, width: int, *, selected: bool) -> Text:
+    return selectable_row([(fit(detail.title, width - 4), FAINT)], selected=selected, glyph=("+", FAINT))

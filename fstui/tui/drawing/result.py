@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 
 from msgspec.structs import replace
@@ -233,15 +233,8 @@ def findings(ordered: Sequence[Finding], selected: int | None, width: int, heigh
     return [top_line, *window(len(ordered), draw, selected or 0, height - 1)]
 
 
-def steps(
-    run: Run,
-    details: Sequence[Detail],
-    selected: int | None,
-    width: int,
-    height: int,
-    shown_above: Collection[str] = (),
-) -> list[Text]:
-    """Draw a line for each step and for each further section. ``shown_above``: titles of sections that are visible."""
+def steps(run: Run, details: Sequence[Detail], selected: int | None, width: int, height: int) -> list[Text]:
+    """Draw a line for each step and for each further section."""
     judged = judged_steps(run)
     names = [step.name for step in run.steps]
     columns = step_columns(STEPS, names, width - 5)
@@ -252,10 +245,7 @@ def steps(
         _step(step, name, counts, columns, scale, selected=index == selected, is_judged=step.name in judged)
         for index, (step, name) in enumerate(zip(run.steps, names, strict=True))
     ]
-    rows += [
-        report.row(part, width, selected=index == selected, is_above=part.title in shown_above)
-        for index, part in enumerate(details, len(run.steps))
-    ]
+    rows += [report.row(part, width, selected=index == selected) for index, part in enumerate(details, len(run.steps))]
     notes = [part for note in figures.step_notes(run.steps, counts) for part in paragraph(note, width, style=FAINT)]
     if len(rows) + 1 + len(notes) > height:
         notes = []

@@ -271,11 +271,8 @@ class HistoryScreen(BaseScreen):
         if (chosen := self.chosen) is None or self.size.height < _MIN_TREND_SCREEN_LINES:
             return []
         runs = next((runs for runs in repeated_series(self._all_runs) if chosen in runs), None)
-        return self._draw_chart(runs, chosen, width, _TREND_LINES) if runs else []
-
-    def _draw_chart(self, runs: list[Summary], chosen: Summary, width: int, height: int) -> list[Text]:
         others = runs_with_other_settings(chosen, self._all_runs)
-        return drawing.trend(runs, others, chosen, width, height)
+        return drawing.trend(runs, others, chosen, width, _TREND_LINES) if runs else []
 
     def _draw_selected(self, width: int, height: int) -> list[Text]:
         chosen = self.chosen
@@ -365,11 +362,10 @@ class TrendScreen(HistoryScreen):
         if chosen is None:
             return []
         runs = self._chosen_series
+        others = runs_with_other_settings(chosen, self._all_runs)
         table_height = min(len(runs) + 2, height // 3)
         if table_height < _MIN_SERIES_LINES or height - table_height < _MIN_CHART_LINES:
-            return self._draw_chart(runs, chosen, width, height)
-        return [
-            *self._draw_chart(runs, chosen, width, height - table_height),
-            rule(width, "runs of this series", "the newest first"),
-            *drawing.run_table(runs[::-1], width, table_height - 1),
-        ]
+            return drawing.trend(runs, others, chosen, width, height)
+        lines = drawing.trend(runs, others, chosen, width, height - table_height)
+        lines.append(rule(width, "runs of this series", "the newest first"))
+        return lines + drawing.run_table(runs[::-1], width, table_height - 1)

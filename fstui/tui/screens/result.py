@@ -266,9 +266,11 @@ class ResultScreen(BaseScreen):
 
     def _draw_steps(self, width: int, height: int) -> list[Text]:
         index = self.selected - len(self.findings)
-        return drawing.steps(
-            self.result, self.details, index if index >= 0 else None, width, height, self._shown_above
-        )
+        details = [
+            detail._replace(title=f"{detail.title} (above)") if detail.title in self._shown_above else detail
+            for detail in self.details
+        ]
+        return drawing.steps(self.result, details, index if index >= 0 else None, width, height)
 
     def _draw_saved(self, width: int, height: int) -> list[Text]:
         return [drawing.saved(self.result, self.saved_to, self.save_error, width)]
