@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from math import log
+from math import log10
 
 from msgspec.structs import replace
 from rich.cells import cell_len
@@ -174,11 +174,10 @@ def _lead(comparison: Comparison, step_name: str) -> tuple[str, str]:
 
 
 def _lead_bar(comparison: Comparison, step_name: str) -> str:
-    """Return a bar from the middle to the faster side. The largest lead of all steps fills its half."""
-    lead, largest = comparison.lead(step_name), comparison.step_with_largest_lead
-    if lead is None or largest is None or (full := comparison.lead(largest)) is None:
+    """Return a bar from the middle to the faster side. A side that is ten times as fast fills its half."""
+    if (lead := comparison.lead(step_name)) is None:
         return ""
-    halves = max(round(log(lead.factor) / log(full.factor) * 2 * _HALF_BAR), 1)
+    halves = min(max(round(log10(lead.factor) * 2 * _HALF_BAR), 1), 2 * _HALF_BAR)
     if comparison.ranking(step_name)[0].side is comparison.sides[1]:
         return " " * _HALF_BAR + "━" * (halves // 2) + "╸" * (halves % 2)
     return fit_right("╺" * (halves % 2) + "━" * (halves // 2), _HALF_BAR)

@@ -272,7 +272,7 @@ class HistoryScreen(BaseScreen):
             return []
         runs = next((runs for runs in repeated_series(self._all_runs) if chosen in runs), None)
         others = runs_with_other_settings(chosen, self._all_runs)
-        return drawing.trend(runs, others, chosen, width, _TREND_LINES) if runs else []
+        return drawing.trend(runs, others, chosen, width, _TREND_LINES + (others > 0)) if runs else []
 
     def _draw_selected(self, width: int, height: int) -> list[Text]:
         chosen = self.chosen
