@@ -97,7 +97,9 @@ class StepCounts:
             own = account.own_flushes if account and account.trace_is_complete else None
             counts = counts._replace(flushes=self._traced_flushes(step, level) if own is None else Range(own, own))
         other_bytes = self._case.other_writers.bytes_per_s(counts.devices) * step.elapsed_s
-        if others_wrote or other_bytes > max(SURPLUS_TOLERANCE * step.bytes, COMMIT_BYTES):
+        # exactly as many bytes as fstui wrote are its own
+        is_known = counts.written_bytes is not None and counts.written_bytes.low in (0, step.bytes)
+        if not is_known and (others_wrote or other_bytes > max(SURPLUS_TOLERANCE * step.bytes, COMMIT_BYTES)):
             counts = counts._replace(written_bytes=None)
         return counts
 

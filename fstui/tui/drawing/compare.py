@@ -168,7 +168,8 @@ def _side_by_side(steps: Sequence[Section], comparison: Comparison, width: int) 
 
 def _lead(comparison: Comparison, step_name: str) -> tuple[str, str]:
     """Return the ratio of B to A with its style. ``≈``: neither is clearly faster."""
-    ranking, ratio = comparison.ranking(step_name), ratio_of(*comparison.sides, step_name)
+    ranking = comparison.ranking(step_name)
+    ratio = ratio_of(comparison.sides[0], comparison.sides[1], step_name)
     mark = "" if comparison.lead(step_name) else "≈ "
     return (f"{mark}{ratio}", BAD * ranking[0].not_durable) if ratio else (NONE, "")
 
