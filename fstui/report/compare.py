@@ -171,7 +171,7 @@ def _other_writers(run: Run) -> str:
     """Return the flushes per second that other processes caused on each device. Their writes are left out."""
     title = next((finding.title for finding in run.findings if finding.rule == "other-writers"), "")
     rates = re.sub("(flushes/s), [^;]*", r"\1", title.partition(": ")[2].removesuffix(" while fstui was idle"))
-    return rates and f"{rates} by other processes"  # a narrow table shows it without the title of its column
+    return rates and f"others: {rates}"  # a narrow table shows it without the title of its column
 
 
 def _media(target: Target | None) -> str:

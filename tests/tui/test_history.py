@@ -79,7 +79,7 @@ async def test_three_runs_are_compared_and_the_trend_is_shown() -> None:
         lines = await press(pilot, "t")
         assert any("3 finished runs, the last 3.00 × the first" in line for line in lines)
         bars = [line for line in lines if "█" in line]
-        assert len(bars) > 8 and bars[0].count("█") < bars[-1].count("█")
+        assert len(bars) > 4 and bars[0].count("█") < bars[-1].count("█")
 
 
 @pytest.mark.parametrize("keys", [("h", "down", "c"), ("h", "down", "enter", "c")], ids=["history", "result"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from math import log10
+from math import log
 
 from msgspec.structs import replace
 from rich.cells import cell_len
@@ -45,13 +45,13 @@ STEPS = (
     Column("P99", 7, right=True, gap=2, from_width=60),
     Column("FLUSH/SYNC", 10, right=True, gap=2, from_width=72),
 )
-_B_RATIO, _HALF_BAR = "B VS A", 3
+_B_RATIO, _HALF_BAR, _FULL_BAR_FACTOR = "B VS A", 3, 4
 SIDE_BY_SIDE = (
     Column("STEP", gap=0, cut="middle"),
     Column("A RATE/S", 8, right=True),
     Column("B RATE/S", 8, right=True),
     Column(_B_RATIO, right=True),
-    Column("A ◂▸ B", 2 * _HALF_BAR, from_width=75),
+    Column("A ◂▸ B", 2 * _HALF_BAR, gap=2, from_width=75),
     Column("A P99", 7, right=True, gap=2, from_width=66),
     Column("B P99", 7, right=True, gap=2, from_width=66),
 )
@@ -151,7 +151,7 @@ def _side_by_side(steps: Sequence[Section], comparison: Comparison, width: int) 
             sides.get(letter, [NONE] * (len(compare.RANKING_HEADER) - 1)) for letter in "AB"
         )
         rows.append((step.title, a_rate, b_rate, lead, _lead_bar(comparison, step.title), a_p99, b_p99))
-    wanted = {"STEP": width * 3 // 10, _B_RATIO: max(map(cell_len, (_B_RATIO, *(lead for lead, _ in leads))))}
+    wanted = {"STEP": width * 3 // 10 - 1, _B_RATIO: max(map(cell_len, (_B_RATIO, *(lead for lead, _ in leads))))}
     extra = wanted[_B_RATIO] - _RATIO_WIDTH
     columns = [
         replace(head, width=wanted.get(head.title, head.width), from_width=head.from_width and head.from_width + extra)
@@ -175,10 +175,10 @@ def _lead(comparison: Comparison, step_name: str) -> tuple[str, str]:
 
 
 def _lead_bar(comparison: Comparison, step_name: str) -> str:
-    """Return a bar from the middle to the faster side. A side that is ten times as fast fills its half."""
+    """Return a bar from the middle to the faster side. A side that is four times as fast fills its half."""
     if (lead := comparison.lead(step_name)) is None:
         return ""
-    halves = min(max(round(log10(lead.factor) * 2 * _HALF_BAR), 1), 2 * _HALF_BAR)
+    halves = min(max(round(log(lead.factor, _FULL_BAR_FACTOR) * 2 * _HALF_BAR), 1), 2 * _HALF_BAR)
     if comparison.ranking(step_name)[0].side is comparison.sides[1]:
         return " " * _HALF_BAR + "━" * (halves // 2) + "╸" * (halves % 2)
     return fit_right("╺" * (halves % 2) + "━" * (halves // 2), _HALF_BAR)

@@ -137,7 +137,7 @@ def trend(runs: Sequence[Summary], others: int, chosen: Summary, width: int, hei
     note = f"{counted(others, 'run')} with other settings {'is' if others == 1 else 'are'} not in this series"
     notes = [line((" " * _AXIS_CELLS + note, FAINT))] if others else []
     rows = max(height - 3 - len(notes), 1)
-    rows -= rows % 2 if rows > _MIN_LINES_WITH_HALF else 0
+    rows -= rows >= _MIN_LINES_WITH_HALF and rows % 2 == 0  # an odd number has a line in the middle
     change = f"{runs[-1].rate_per_s / runs[0].rate_per_s:.2f} × the first"
     title = rule(width, f"{chosen.rate_of}/s by run", f"{counted(len(runs), 'finished run')}, the last {change}")
     bars_width = max(width - _AXIS_CELLS - 1, 2)
@@ -148,7 +148,7 @@ def trend(runs: Sequence[Summary], others: int, chosen: Summary, width: int, hei
     eighths = [max(round(run.rate_per_s / top * 8 * rows), 1) for run in shown]
     colours = [verdict_style(run.verdict)[1].removeprefix(HEAD).strip() or AREA for run in shown]
     styles = [colour if run == chosen else f"dim {colour}" for run, colour in zip(shown, colours, strict=True)]
-    half = {rows // 2 - 1: _rate(top / 2)} if rows >= _MIN_LINES_WITH_HALF else {}
+    half = {rows // 2: _rate(top / 2)} if rows >= _MIN_LINES_WITH_HALF else {}
     ticks = half | {rows - 1: _rate(top), 0: "0"}
     lines = [title]
     for row in reversed(range(rows)):

@@ -129,7 +129,10 @@ def explanation(run: Run, finding: Finding | None, width: int, height: int) -> l
         return [*lines, *_because(finding.evidence, width, max(height - len(lines), 1))]
     if finding.verdict not in (None, "cannot-tell"):  # then the first sentence says what the verdict is based on
         sentence = re.split("(?<=[.!?]) (?=[A-Z])", finding.sentence or finding.title, maxsplit=1)[0]
-    short = _sentence_and_next(finding, sentence, next_steps[:1], width)[: max(height - 1, 1)]
+    shortened = (_sentence_and_next(finding, sentence, steps, width) for steps in (next_steps[:1], ()))
+    short = next(
+        (drawn for drawn in shortened if len(drawn) < height), paragraph(sentence, width)[: max(height - 1, 1)]
+    )
     evidence = [re.sub(r" \([^()]*\)$", "", part) for part in finding.evidence]
     fitting = (_because(evidence[:number], width) for number in range(len(evidence), 0, -1))
     short += next((drawn for drawn in fitting if len(short) + len(drawn) < height), ())
