@@ -76,7 +76,7 @@ PAGE_DOWN = Command("detail.down", "pagedown", "scroll(5)", "", "Scroll the text
 LIST = (UP, DOWN, TOP, BOTTOM, PAGE_UP, PAGE_DOWN)
 RECORDING = Command("app.recording", "w", "app.recording", "recorded", "Show what 'fstui record' has recorded.")
 HISTORY = Command("app.history", "h", "app.history", "history", "Show the saved runs.")
-COPY = Command("app.copy", "y", "copy", "copy", "Copy the text to the clipboard through the terminal (OSC 52).")
+COPY = Command("app.copy", "y", "copy", "copy", "Copy the text to the clipboard (OSC 52).")
 EVERYWHERE = (QUIT, INTERRUPT, SUSPEND, GLOSSARY)
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, cast
 
+from msgspec.structs import replace
 from rich.console import RenderableType
 from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
@@ -16,8 +17,8 @@ from fstui.model.errors import Refused
 from fstui.report.characters import escape_controls
 from fstui.report.stack import in_memory
 from fstui.report.text import moment
-from fstui.tui.commands import GLOSSARY, RECORDING, key_name
-from fstui.tui.drawing.cells import fit, fit_middle
+from fstui.tui.commands import GLOSSARY, HELP, RECORDING, key_name
+from fstui.tui.drawing.cells import drawn_width, fit, fit_middle
 from fstui.tui.screens.base_screen import BaseScreen, grey_below
 from fstui.tui.screens.storage import StorageScreen
 from fstui.tui.styles import THEMES
@@ -27,7 +28,9 @@ if TYPE_CHECKING:
     from fstui.tui.app import FstuiApp
 
 SAVED_RUNS_TIMEOUT_S = 0.5
-_NAME_WIDTH = 28
+_MAX_WIDTH, _KIND_WIDTH, _NAME_WIDTH = 108, 8, 28
+_BLANKS = 9
+"""Cells of the frame, the scroll bar and the gaps between kind, name and help."""
 
 
 class Palette(CommandPalette):
@@ -38,9 +41,15 @@ class Palette(CommandPalette):
 
 
 class PaletteEntry(NamedTuple):
+    kind: str
+    """``mount``, ``lesson``, …, or a key."""
     name: str
     help: str
     run: Callable[[], object]
+
+    @property
+    def title(self) -> str:
+        return f"{self.kind} {self.name}"
 
 
 class EntryProvider(Provider):
@@ -61,29 +70,37 @@ class EntryProvider(Provider):
             self.saved_runs_task.cancel()
 
     async def discover(self) -> Hits:
-        others = () if self._fstui.run_in_progress else (*self._scenarios(), *self._mounts(), *self._lessons())
-        for entry in (*self._keys(), *others):
-            yield DiscoveryHit(_line(entry), entry.run)
+        kinds = (self._keys(), self._screens())
+        others = () if self._fstui.run_in_progress else (self._scenarios(), self._mounts(), self._lessons())
+        for entries in map(tuple, (*kinds, *others)):
+            for entry, drawn in zip(entries, self._lines(entries), strict=True):
+                yield DiscoveryHit(drawn, entry.run)
 
     async def search(self, query: str) -> Hits:
         words, runs = [re.escape(word) for word in query.split()], await self._runs()
         starts = [rf"(?<!\w){word}" for word in words]
-        for entry in (
+        entries = (
             *self._keys(),
+            *self._screens(),
             *self._mounts(),
             *self._scenarios(),
             *self._lessons(),
             *self._rules_and_themes(),
             *self._terms(),
             *runs,
-        ):
-            # Each word must occur in the name, or begin a word of the help: letters within a sentence match too much.
+        )
+        # Each word must occur in the name, or begin a word of the help: letters within a sentence match too much.
+        hits = [
+            entry
+            for entry in entries
             if all(
-                re.search(word, entry.name, re.IGNORECASE) or re.search(start, entry.help, re.IGNORECASE)
+                re.search(word, entry.title, re.IGNORECASE) or re.search(start, entry.help, re.IGNORECASE)
                 for word, start in zip(words, starts, strict=True)
-            ):
-                at_start = sum(bool(re.search(start, entry.name, re.IGNORECASE)) for start in starts)
-                yield Hit(1 + at_start, _line(entry, "|".join(words), "|".join(starts)), entry.run)
+            )
+        ]
+        for entry, drawn in zip(hits, self._lines(hits, "|".join(words), "|".join(starts)), strict=True):
+            at_start = sum(bool(re.search(start, entry.title, re.IGNORECASE)) for start in starts)
+            yield Hit(1 + at_start, drawn, entry.run)
 
     async def _runs(self) -> list[PaletteEntry]:
         """Return the saved runs, or none if reading them takes too long: the palette stays empty while it waits."""
@@ -92,7 +109,8 @@ class EntryProvider(Provider):
         done, _ = await asyncio.wait((self.saved_runs_task,), timeout=SAVED_RUNS_TIMEOUT_S)
         return [
             PaletteEntry(
-                f"run {run.id}: {run.scenario}",
+                "run",
+                f"{run.id}: {run.scenario}",
                 f"{run.verdict}, {moment(run.started_at)}, on {run.target}",
                 partial(self._open, run.path),
             )
@@ -104,68 +122,75 @@ class EntryProvider(Provider):
         return cast("FstuiApp", self.app)  # the app imports this module, so it cannot be imported here
 
     def _keys(self) -> Iterator[PaletteEntry]:
-        glossary = f"glossary ({key_name(GLOSSARY, self._fstui.keymap)})"  # first, as Enter must not start a run
-        yield PaletteEntry(glossary, GLOSSARY.help, self._fstui.action_glossary)
-        for command in getattr(self.screen, "KEYS", ()):
+        """Return harmless keys first: Enter without a choice must not start a run."""
+        own = sorted(getattr(self.screen, "KEYS", ()), key=lambda command: command.id != HELP.id)
+        commands = {command.id: command for command in (replace(GLOSSARY, label="glossary"), *own)}
+        for command in commands.values():
             if command.label:
-                name = f"{command.label} ({key_name(command, self._fstui.keymap)})"
                 run = partial(self.app.run_action, command.action, default_namespace=self.screen)
-                yield PaletteEntry(name, command.help, run)
+                key = key_name(command, self._fstui.keymap)
+                yield PaletteEntry(key, command.label, command.help.partition(". ")[0].rstrip(".") + ".", run)
+
+    def _screens(self) -> Iterator[PaletteEntry]:
+        from fstui.tui.screens.lessons import LessonsScreen  # noqa: PLC0415
+
         if self._fstui.run_in_progress is None:
-            yield PaletteEntry("recording", RECORDING.help, self._fstui.action_recording)
+            yield PaletteEntry("screen", "recording", RECORDING.help, self._fstui.action_recording)
+            if isinstance(self.screen, StorageScreen):
+                run = partial(self._push, LessonsScreen)
+                yield PaletteEntry("screen", "lessons", "Learn what makes a write durable, on simulated disks.", run)
 
     def _mounts(self) -> Iterator[PaletteEntry]:
         first = self.app.screen_stack[0]
         for target in sorted(first.inventory.filesystems, key=in_memory) if isinstance(first, StorageScreen) else ():
             if not target.pseudo and target.silent_s is None:
                 run = partial(self._fstui.open_plan, target.path)
-                yield PaletteEntry(f"mount {target.mount_point}", f"Choose a scenario for it ({target.fstype}).", run)
+                yield PaletteEntry("mount", target.mount_point, f"Choose a scenario ({target.fstype}).", run)
 
     def _scenarios(self) -> Iterator[PaletteEntry]:
         from fstui.powercut import plan as power_cut  # noqa: PLC0415  the first frame does not need these
         from fstui.runs import scenarios  # noqa: PLC0415
         from fstui.tui import offers  # noqa: PLC0415
-        from fstui.tui.screens.lessons import LessonsScreen  # noqa: PLC0415
         from fstui.tui.screens.plan import PlanScreen  # noqa: PLC0415
 
         screen = self.screen
         if isinstance(screen, PlanScreen):
             for index, offer in enumerate(screen.offers.all):
                 choose = partial(screen.choose_scenario, index)
-                yield PaletteEntry(f"scenario {offer.name}", offer.form.question, choose)
+                yield PaletteEntry("scenario", offer.name, offer.form.question, choose)
             if screen.offer:
                 form = screen.offer.form
                 for index, name in enumerate(offers.row_names(form)):
                     choose = partial(screen.choose_setting, index)
-                    yield PaletteEntry(f"setting {name}", offers.meaning(form, name), choose)
+                    yield PaletteEntry("setting", name, offers.meaning(form, name), choose)
         elif isinstance(screen, StorageScreen):
             for name, form in (*scenarios.load_shipped(), (power_cut.NAME, power_cut.FORM)):
-                yield PaletteEntry(f"scenario {name}", form.question, partial(screen.action_run_here, name))
-            yield PaletteEntry(
-                "lessons", "Learn what makes a write durable, on simulated disks.", partial(self._push, LessonsScreen)
-            )
+                yield PaletteEntry("scenario", name, form.question, partial(screen.action_run_here, name))
 
     def _lessons(self) -> Iterator[PaletteEntry]:
         """Return the lessons, but not during a run: their simulation would disturb it."""
+        from fstui.report import glossary  # noqa: PLC0415  the first frame does not need it
         from fstui.runs.lessons import lessons  # noqa: PLC0415
         from fstui.tui.screens.lessons import LessonScreen  # noqa: PLC0415
 
         if self._fstui.run_in_progress is None and not isinstance(self.screen, LessonScreen):
             for lesson in lessons():
-                terms = f": {', '.join(lesson.words)}" if lesson.words else ""
+                terms = ", ".join(map(glossary.spelling, lesson.words[:3]))
                 run = partial(self._push, LessonScreen, lesson)
-                yield PaletteEntry(f"lesson {lesson.number}", f"{lesson.title}{terms}", run)
+                yield PaletteEntry("lesson", f"{lesson.number:2} {lesson.title}", terms, run)
 
     def _rules_and_themes(self) -> Iterator[PaletteEntry]:
         from fstui.runs.rules import questions  # noqa: PLC0415
         from fstui.tui.screens.page_screen import explain_screen  # noqa: PLC0415
 
         for name, first_sentence in (rule for rules in questions().values() for rule in rules):
-            yield PaletteEntry(f"rule {name}", first_sentence, partial(self._push, explain_screen, name))
+            yield PaletteEntry("rule", name, first_sentence, partial(self._push, explain_screen, name))
         for name, description in THEMES.items():
-            yield PaletteEntry(f"theme {name}", description, partial(self._fstui.choose_theme, name))
+            yield PaletteEntry("theme", name, description, partial(self._fstui.choose_theme, name))
         picture = self._fstui.save_picture
-        yield PaletteEntry("picture of the screen", "Write it as an SVG file to the current directory.", picture)
+        yield PaletteEntry(
+            "screen", "picture of the screen", "Write it as an SVG file to the current directory.", picture
+        )
 
     def _terms(self) -> Iterator[PaletteEntry]:
         from fstui.report import glossary  # noqa: PLC0415  the first frame does not need it
@@ -174,7 +199,27 @@ class EntryProvider(Provider):
         for name, term in glossary.entries().items():
             names = ", ".join(dict.fromkeys((glossary.spelling(name), *term.also)))
             meaning = glossary.first_sentence(name)
-            yield PaletteEntry(f"term {names}", meaning, partial(self._push, term_screen, name))
+            yield PaletteEntry("term", names, meaning, partial(self._push, term_screen, name))
+
+    def _lines(
+        self, entries: Sequence[PaletteEntry], in_title: str = "(?!)", in_help: str = "(?!)"
+    ) -> Iterator[Content]:
+        """Yield one line for each entry: kind, name and help. A long name takes the cells that the help leaves."""
+        room = min(self.app.size.width, _MAX_WIDTH) - _KIND_WIDTH - _BLANKS
+        longest_name = max((drawn_width(entry.name) for entry in entries), default=0)
+        free = room - max((drawn_width(entry.help) for entry in entries), default=0)
+        width = max(min(longest_name, max(_NAME_WIDTH, free)), min(_NAME_WIDTH, free))
+        for kind, name, help_text, _ in entries:
+            fitted = (fit_middle if "/" in name else fit)(name, width)  # paths differ at their ends
+            parts = (
+                (f"{kind:{_KIND_WIDTH}}", "bold ansi_cyan", in_title),
+                (fitted, "bold", in_title),
+                (escape_controls(help_text), "dim", in_help),
+            )
+            yield Content("  ").join(
+                Content.styled(text, style).highlight_regex(f"(?i){pattern}", style="underline")
+                for text, style, pattern in parts
+            )
 
     def _push(self, make: Callable[..., BaseScreen], *arguments: object) -> None:
         self.app.push_screen(make(*arguments))
@@ -185,14 +230,6 @@ class EntryProvider(Provider):
         with self._fstui.reporting():
             saved = await history.find(path)
             self._fstui.open_saved(saved)
-
-
-def _line(entry: PaletteEntry, in_name: str = "(?!)", in_help: str = "(?!)") -> Content:
-    """Return one line for an entry, so that many entries fit: its name, and its help in a second column."""
-    fitted = (fit_middle if "/" in entry.name else fit)(entry.name, _NAME_WIDTH)  # paths differ at their ends
-    name = Content.styled(fitted, "bold").highlight_regex(f"(?i){in_name}", style="underline")
-    help_text = Content.styled(escape_controls(entry.help), "dim").highlight_regex(f"(?i){in_help}", style="underline")
-    return Content.assemble(name, "  ", help_text)
 
 
 async def _saved_runs() -> tuple[Summary, ...]:
