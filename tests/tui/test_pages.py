@@ -10,7 +10,7 @@ from fstui.tui.screens.page_screen import PageScreen, card_lines, comparison_scr
 from fstui.tui.styles import WARNING
 from tests.factories import busy, screens
 from tests.tui.conftest import PreparedApp
-from tests.tui.screen import screen_lines
+from tests.tui.screen import press, screen_lines
 
 RUNS = [busy.run_of_the_queue(f"aaa11{at}", 1 + at, times) for at, times in enumerate((1.0, 1.6, 0.5))]
 
@@ -121,33 +121,30 @@ async def test_the_headline_of_a_page_does_not_break_numbers(width: int) -> None
         assert any("10\xa0000" in line for line in await page(pilot, explain_screen("same-block-rotation")))
 
 
-async def test_a_term_is_found_in_the_list_of_a_wide_glossary() -> None:
-    async with PreparedApp().run_test(size=(200, 50)) as pilot:
-        await pilot.press("g")
-        await pilot.pause()
-        (place,) = [
-            (line.index("group commit"), y)
-            for y, line in enumerate(screen_lines(pilot.app))
-            if "group commit" in line[:56]
-        ]
-        await pilot.click(offset=place)
-        await pilot.pause()
-        assert any("group commit " in line[56:80] for line in screen_lines(pilot.app)[1:4])
+@pytest.mark.parametrize("width", [50, 80, 120, 200])
+async def test_the_glossary_explains_the_selected_term(width: int) -> None:
+    async with PreparedApp().run_test(size=(width, 24)) as pilot:
+        lines = await press(pilot, "g", *"/group", "enter")
+        assert any("── group commit ──" in line for line in lines)
+        assert any("Several writers" in line for line in lines)
+        assert "related terms" in " ".join(await press(pilot, "enter"))
+        assert screen_lines(pilot.app)[0].rstrip().endswith("group commit")
 
 
-async def test_the_glossary_says_which_terms_are_visible() -> None:
+async def test_the_index_of_terms_starts_with_those_of_the_screen() -> None:
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
-        await pilot.press("g")
-        await pilot.pause()
-        first, last, count = map(int, re.findall(r"\d+", screen_lines(pilot.app)[0])[-3:])
-        assert first == 1 < last < count
-        assert " terms of this screen, then " in screen_lines(pilot.app)[0]
-        await pilot.resize_terminal(80, 60)
-        await pilot.pause()
-        assert int(re.findall(r"\d+", screen_lines(pilot.app)[0])[-2]) > last
-        await pilot.press("end", *["pagedown"] * 3)
-        await pilot.pause()
-        assert screen_lines(pilot.app)[0].endswith(f"–{count} of {count}")
+        title, *_ = await press(pilot, "g")
+        own, others, index, count = map(int, re.findall(r"\d+", title))
+        assert index == 1 and own + others == count and " terms of this screen, then " in title
+        last, *lines = await press(pilot, "end")
+        assert last.endswith(f"{count} of {count}") and any("── ZIL ──" in line for line in lines)
+
+
+@pytest.mark.parametrize("width", [80, 120])
+async def test_help_starts_with_the_screen_it_is_about(width: int) -> None:
+    async with PreparedApp().run_test(size=(width, 24)) as pilot:
+        lines = await press(pilot, "h", "question_mark")
+        assert lines[0].split() == ["fstui", "help", "history"] and lines[1] == " Every run is saved as one document."
 
 
 @pytest.mark.parametrize(("width", "named"), [(80, False), (120, True)])

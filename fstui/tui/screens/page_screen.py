@@ -3,27 +3,37 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import product
-from math import ceil
 from typing import ClassVar
 
 from msgspec.structs import replace
 from rich.text import Text
 from textual.app import ComposeResult
-from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.containers import Container, Vertical, VerticalScroll
 
 from fstui.model.judgement import VERDICTS
 from fstui.model.quantities import counted
 from fstui.model.run import Run
 from fstui.report.sections import Section
 from fstui.tui.commands import BACK, COPY, EVERYWHERE, HELP, LIST, PALETTE, QUIT, Command, key_names
-from fstui.tui.drawing.cells import MIN_FRAME_WIDTH, Card, clickable, fit, headline, line, paragraph, rule, title_line
+from fstui.tui.drawing.cells import (
+    MIN_FRAME_WIDTH,
+    Card,
+    Column,
+    fit_columns,
+    headline,
+    line,
+    paragraph,
+    rule,
+    title_line,
+)
 from fstui.tui.drawing.report import section_lines, term_lines
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.styles import FAINT, HEAD, KEY, verdict_style
 from fstui.tui.widgets.lines import DrawnLines
+from fstui.tui.widgets.table import DrawnTable, TableContent, row_cells
 
 COPIED_WIDTH = 80
 MIN_NAMES_WIDTH = 97
@@ -32,6 +42,9 @@ _GENERAL = {command.id for command in (HELP, BACK, PALETTE, *EVERYWHERE)}
 NEXT, TERMS = "What to do next", "Terms"
 MIN_TWO_COLUMN_WIDTH = 150
 """The width of the narrowest screen that shows two cards side by side."""
+MAX_TEXT_WIDTH = 114
+INDEX = (Column("TERM", 20, gap=2), Column("MEANING", gap=2, from_width=60))
+"""The columns of the index of terms."""
 
 
 class Cards(VerticalScroll):
@@ -116,10 +129,7 @@ class PageScreen(BaseScreen):
         yield self.footer_lines()
 
     def _draw_title(self, width: int, height: int) -> list[Text]:
-        return [title_line(self.name or "", self._subject, self._position(), width)]
-
-    def _position(self) -> str:
-        return ""
+        return [title_line(self.name or "", self._subject, "", width)]
 
     def action_move(self, offset: int) -> None:
         self.action_scroll(offset)
@@ -144,9 +154,14 @@ def help_screen(screen: BaseScreen, keymap: Mapping[str, str]) -> PageScreen:
         rows[group].append((" ".join(key_names(command, keymap)), command.help, command.id))
     widths = [max(len(row[index]) for group in rows.values() for row in group) for index in range(3)]
     cards: list[Card] = [(title, partial(_key_lines, group, widths)) for title, group in rows.items() if group]
-    about = ("this screen", partial(section_lines, Section(lines=(screen.HELP_TEXT,))))
-    cards.insert(len(cards) if screen.size.width < MIN_FRAME_WIDTH else 0, about)  # a small screen first needs the keys
-    return HelpScreen("help", [*cards, *_term_cards("terms of this screen", _terms_of(screen))])
+    name = screen.name or re.sub("(?<=[a-z])(?=[A-Z])", " ", type(screen).__name__.removesuffix("Screen")).lower()
+    summary, _, more = screen.HELP_TEXT.partition(". ")
+    if more:
+        about = (f"more about the {name} screen", partial(section_lines, Section(lines=(more,))))
+        is_small = screen.size.width < MIN_FRAME_WIDTH
+        cards.insert(len(cards) if is_small else 0, about)  # a small screen first needs the keys
+    cards += _term_cards("terms of this screen", _terms_of(screen))
+    return HelpScreen("help", cards, name, f"{summary.removesuffix('.')}.")
 
 
 def _key_lines(rows: Sequence[tuple[str, str, str]], widths: Sequence[int], width: int) -> list[Text]:
@@ -165,70 +180,96 @@ def _key_lines(rows: Sequence[tuple[str, str, str]], widths: Sequence[int], widt
     return lines
 
 
-class GlossaryScreen(PageScreen):
-    """The terms of a screen, then all others; on a very wide screen next to a list of all terms."""
+class GlossaryScreen(BaseScreen):
+    """An index of all terms, with the meaning of the selected one and of the terms related to it."""
 
     KEYS = (
+        Command("glossary.open", "enter", "open", "open", "Show the term and related terms on a page of their own."),
         Command("glossary.jump", "slash", "jump", "jump to", "Go to the first term that begins with what you type."),
-        *PageScreen.KEYS,
+        COPY,
+        HELP,
+        BACK,
+        QUIT,
+        *LIST,
     )
+    DOUBLE_CLICK_ACTION = "open"
+    SCROLLED_PART = "meaning"
+    HELP_TEXT = "The terms of the previous screen are in bold and come first, then all others, A to Z."
 
     def __init__(self, screen: BaseScreen) -> None:
         from fstui.report import glossary  # noqa: PLC0415
 
-        own = _terms_of(screen)
-        names = sorted(glossary.entries(), key=lambda name: glossary.spelling(name).lower())
-        self._spellings = list(map(glossary.spelling, names))
-        others = [name for name in names if name not in own]
-        cards = [*_term_cards("terms of this screen", own), *_term_cards("all other terms", others)]
-        subject = f"{counted(len(own), 'term')} of this screen, then {len(others)} others, A to Z"
-        super().__init__("glossary", cards, subject, max_columns=1)
+        super().__init__()
+        self._own = _terms_of(screen)
+        others = sorted(set(glossary.entries()).difference(self._own), key=lambda name: glossary.spelling(name).lower())
+        self._spellings = {name: glossary.spelling(name) for name in (*self._own, *others)}
+        self.table = DrawnTable(self._rows, id="terms")
+        self.table.border_title = "terms"
 
     def compose(self) -> ComposeResult:
-        title, page, footer = super().compose()
-        yield title
-        with Horizontal():
-            yield self.lines("terms", self._draw_terms, classes="huge", frame=True)
-            yield page
-        yield footer
+        yield self.lines("title", self._draw_title, classes="line")
+        with Container(id="pair"):
+            yield self.table
+            yield self.lines("meaning", self._draw_meaning, frame=True)
+        yield self.footer_lines()
 
-    def on_mount(self) -> None:
-        self.watch(self.query_one("#page"), "scroll_y", self.part("title").redraw)
+    @property
+    def chosen(self) -> str:
+        return self.table.chosen_key or next(iter(self._spellings))
 
-    def on_resize(self) -> None:
-        self.call_after_refresh(self.part("title").redraw)
+    def on_data_table_row_highlighted(self) -> None:
+        self.part("meaning").scroll_to_top()
+        self.redraw()
 
-    def _position(self) -> str:
-        """Return which terms are visible: ``1–3 of 72``."""
-        page = self.query_one("#page")
-        lines = [y for y, _ in self._titles() if y < page.scroll_y + page.size.height]
-        first = max(sum(y <= page.scroll_y + 1 for y in lines), 1)
-        return f"{first}–{len(lines)} of {len(self._spellings)}" if lines else ""
+    def action_move(self, offset: int) -> None:
+        self.table.move(offset)
 
-    def _titles(self) -> Iterator[tuple[int, str]]:
-        """Yield the line of each term on the page, and its name, which is bold."""
-        for part in self.query_one("#page").query(DrawnLines):
-            for y, strip in enumerate(part.strips[1:], part.virtual_region.y + 1):
-                for segment in strip:
-                    if segment.style and segment.style.bold and segment.text.strip():
-                        yield y, segment.text
+    def action_open(self) -> None:
+        self.app.push_screen(term_screen(self.chosen))
 
-    def _draw_terms(self, width: int, height: int) -> list[Text]:
-        columns = ceil(len(self._spellings) / max(height - 1, 1))
-        drawn = [line() for _ in range(ceil(len(self._spellings) / columns))]
-        for index, term in enumerate(self._spellings):
-            spelled = line(fit(f"   {term}", width // columns))
-            drawn[index % len(drawn)].append_text(clickable(spelled, f"jump_to({term!r})"))
-        return [rule(width, "all terms", "/: jump to"), *drawn]
+    def action_copy(self) -> None:
+        self.copy("\n".join(text.plain.rstrip() for text in term_lines([self.chosen], COPIED_WIDTH)))
 
     async def action_jump(self) -> None:
         await self.open_prompt("the first letters of a term", change=self.action_jump_to)
 
     def action_jump_to(self, letters: str) -> None:
-        """Scroll to the first term that begins with the letters."""
-        lines = (y for y, title in self._titles() if letters and title.lower().startswith(letters.lower()))
-        if (y := next(lines, None)) is not None:
-            self.query_one("#page").scroll_to(y=y, animate=False)
+        """Select the first term that begins with the letters."""
+        matches = (name for name, term in self._spellings.items() if term.lower().startswith(letters.lower()))
+        if letters:
+            self.table.choose(next(matches, None))
+
+    def _rows(self, width: int) -> TableContent:
+        from fstui.report import glossary  # noqa: PLC0415
+
+        columns = fit_columns(INDEX, width)
+
+        def cells(name: str) -> list[Text]:
+            values = {"TERM": self._spellings[name], "MEANING": glossary.first_sentence(name)}
+            return row_cells(columns, values, {"TERM": HEAD if name in self._own else "", "MEANING": FAINT})
+
+        return TableContent(columns, {name: partial(cells, name) for name in self._spellings})
+
+    def _draw_title(self, width: int, height: int) -> list[Text]:
+        own, total = len(self._own), len(self._spellings)
+        subject = f"{counted(own, 'term')} of this screen, then {total - own} others, A to Z"
+        return [title_line("glossary", subject, f"{self.table.cursor_row + 1} of {total}", width)]
+
+    def _draw_meaning(self, width: int, height: int) -> list[Text]:
+        from fstui.report import explanation, glossary  # noqa: PLC0415
+
+        entries = glossary.entries()
+        related = entries[self.chosen].see
+        if self.has_class("-huge"):  # there is room for the terms that are related to these
+            related = tuple(dict.fromkeys((*related, *(name for term in related for name in entries[term].see))))
+        meaning = explanation.word_lines(self.chosen, min(width, MAX_TEXT_WIDTH))
+        return [
+            rule(width, self._spellings[self.chosen]),
+            *(line(" ").append_text(text) for text in meaning),
+            line(),
+            rule(width, "related terms"),
+            *term_lines([name for name in related if name != self.chosen], width),
+        ]
 
 
 def _terms_of(screen: BaseScreen) -> tuple[str, ...]:
