@@ -27,19 +27,17 @@ from fstui.tui.styles import FAINT, KEY, WARNING
 Paragraph = tuple[str, str, str]
 """The beginning of the first line, the text, and the style."""
 _PULL = (
-    "Pull the wall plug of {host} (both plugs, if there are two). If it is a laptop, first remove its battery, "
-    "which would keep it running. Do not reset, reboot or use the power button: the disk would keep its power, or have "
-    "time to save its cache."
+    "Pull the wall plug of {host}, or both if there are two. First remove a laptop's battery. Do not reset, reboot or "
+    "use the power button: the disk would keep its power, or have time to save its cache."
 )
 _PROVES = (
-    "One lost record proves that the storage is not durable. If none is lost, the storage survived this one cut with "
-    "these settings. Five cuts say much more than one."
+    "One lost record proves that the storage is not durable. If none is lost, it survived this cut with these "
+    "settings. Five cuts say much more than one."
 )
 _GUEST = (
-    "If you kill the VM, the physical host keeps its power and its cache. This test shows only whether the VM passes "
-    "its syncs on. Pull the plug of the physical host instead."
+    "If you kill the VM, the physical host keeps its cache, so the test shows only whether the VM passes its syncs on."
 )
-_STORAGE_WAS_CUT = "only the storage lost its power, not the host (a USB disk, a disk shelf)"
+_STORAGE_WAS_CUT = "only the storage lost its power, not the host (such as a USB disk)"
 _UNMOUNTABLE = "the filesystem could not be mounted after the cut"
 
 
@@ -47,8 +45,8 @@ class PowerCutScreen(BaseScreen):
     """Five steps: what to connect, when to pull the plug, what to run afterwards."""
 
     KEYS = (
-        Command("powercut.verify", "v,enter", "verify", "verify a log", "Name the witness's log and verify the cut."),
-        replace(COPY, id="powercut.copy", label="copy command", help="Copy the witness's command (OSC 52)."),
+        Command("powercut.verify", "v,enter", "verify", "verify", "Name the witness's log and verify the cut."),
+        replace(COPY, id="powercut.copy", label="copy", help="Copy the witness's command (OSC 52)."),
         Command("powercut.copy_verify", "Y", "copy_verify", "", "Copy the command to run after the cut."),
         Command(
             "powercut.storage",
@@ -61,7 +59,7 @@ class PowerCutScreen(BaseScreen):
             "powercut.unmountable",
             "m",
             "toggle_unmountable",
-            "not mountable",
+            "no mount",
             "Declare that the filesystem was not mountable.",
         ),
         HELP,
@@ -181,16 +179,15 @@ class PowerCutScreen(BaseScreen):
             yield " ! ", f"The root filesystem of {self.hostname} holds these records: {MAY_NOT_START}.", WARNING
         for directory in self.unverified_cuts:
             yield " ! ", f"a cut has not been verified: {directory}", WARNING
-        yield " 1 ", "Connect. On another machine with its own power supply (a laptop will do), run:", ""
+        yield " 1 ", "On another machine with its own power supply, such as a laptop, run:", ""
         yield "   $ ", self.witness_command, KEY
-        loses = f"The cut also stops everything else that runs on {host}."
-        yield " 2 ", f"Wait until the witness shows acknowledgements. {loses}", ""
+        yield " 2 ", f"Wait for acknowledgements. The cut stops everything that runs on {host}.", ""
         yield " 3 ", _PULL.format(host=host), ""
 
     def _later_steps(self) -> Iterator[Paragraph]:
-        yield " 4 ", "Wait ten seconds, plug the host in and start it. Then run on the witness:", ""
+        yield " 4 ", "Wait ten seconds, plug the host in and start it. On the other machine, run:", ""
         yield "   $ ", self.verify_command, KEY
-        yield "   ", "or copy acks.log to this host, mark below what applies, and press v here:", ""
+        yield "   ", "or copy acks.log to this host, mark what applies, and press v here:", ""
         yield f"   [{'x' if self.storage_was_cut else ' '}] s  ", _STORAGE_WAS_CUT, ""
         yield f"   [{'x' if self.unmountable else ' '}] m  ", _UNMOUNTABLE, ""
         yield "   ", _PROVES, FAINT
