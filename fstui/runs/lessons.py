@@ -85,6 +85,8 @@ class Lesson(LessonTable, frozen=True, kw_only=True):
     predict: Choice
     runs: tuple[LessonRun, ...]
     claims: tuple[Claim, ...]
+    rates_per_s: tuple[float, float]
+    """Bounds of the rates of all steps: the scale of their bars, which does not change while the steps run."""
     explain: str
     words: tuple[str, ...] = ()
     question: Choice

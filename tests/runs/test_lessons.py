@@ -36,6 +36,9 @@ async def test_the_claims_of_lessons_hold(lesson: Lesson) -> None:
     runs = await results(lesson)
     assert [found for claim in lesson.claims if not (found := lessons.check(claim, runs)).holds] == []
     assert all(run.simulated for run in runs.values())
+    lowest, highest = lesson.rates_per_s
+    steps = [step for run in runs.values() for step in run.steps if step.name != "power cut"]
+    assert all(lowest <= step.rate_per_s <= highest for step in steps)
     for run in runs.values():
         if run.verdict == "lost":
             loss = next(one for one in run.findings if one.verdict == "lost")

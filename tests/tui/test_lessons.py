@@ -27,12 +27,12 @@ async def test_from_the_list_to_the_last_answer() -> None:
         assert "Answer first" in (await press(pilot, "enter"))[-2]
         await pilot.press(str(lesson.predict.right), "enter")
         await taken(pilot, screen)
-        narrow = drawing.runs(lesson.runs, screen._progress, {}, 54)
+        narrow = drawing.runs(lesson, screen._progress, {}, 54)
         assert all(len(part.plain.rstrip()) <= 54 for part in narrow)
         compared = await press(pilot, "enter")
         assert "SIMULATED" in compared[0] and any("✓" in line for line in compared)
         assert any("Right." in line for line in compared) and any("✓ right, as measured" in line for line in compared)
-        assert any("what was measured" in line for line in await press(pilot, "enter"))
+        assert "FLUSH/SYNC" in (await press(pilot, "enter"))[3], "the rates are above their explanation"
         await pilot.press("enter")
         wrong = 1 if lesson.question.right != 1 else 2
         answered = await press(pilot, str(wrong))
@@ -100,11 +100,11 @@ async def test_bars_of_rates_are_linear() -> None:
         await press(pilot, "1", "enter")
         rows = [line for line in screen_lines(app) if "same block, fdatasync" in line and "1.00" in line]
         slow, fast = (line.count("█") for line in rows)
-        assert fast > 10 and abs(slow / fast - 120 / 250) < 0.1
+        assert fast > 7 and abs(slow / fast - 120 / 250) < 0.1
 
 
 def test_bars_of_very_different_rates_are_logarithmic() -> None:
-    draw, axis = drawing._rate_bars([227_273.0, 222.0, 29.6], 20)
+    draw, axis = drawing._rate_bars((10.0, 1e6), 20)
     assert axis == "10…1M/s log" and [len(draw(rate)) for rate in (227_273.0, 222.0, 29.6)] == [18, 6, 2]
 
 
@@ -205,7 +205,7 @@ def test_numbers_are_not_broken_and_disks_are_named() -> None:
     text = "\n".join(part.plain for part in drawing.comparison(lesson.predict, 1, [claim], 80))
     assert "19\xa0561 against" in text
     titles = {run.label: run.title for run in lesson.runs}
-    rows = "\n".join(part.plain for part in drawing.runs(lesson.runs, {}, titles, 80))
+    rows = "\n".join(part.plain for part in drawing.runs(lesson, {}, titles, 80))
     assert "same block, fdatasync" in rows and "A 15\xa0000 rpm disk" in rows
     told = [run.title for run in lessons.find("lying-disk").runs]
     assert told[0] == told[1], "the student has to find out which one lies"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
@@ -16,12 +17,23 @@ from fstui.model.quantities import rate, ratio
 from fstui.model.steps import Snapshot, Step
 from fstui.report.comparison import bar
 from fstui.report.figures import settings_words
-from fstui.report.glossary import first_sentence, spelling, terms_in
+from fstui.report.glossary import entries, first_sentence, spelling, terms_in
 from fstui.report.teaching import speed
 from fstui.report.text import verdict_label
 from fstui.runs.lessons import CheckedClaim, Choice, Lesson, LessonRun, PlannedRun, TakenLesson
 from fstui.tui.drawing import charts, io_path, latency
-from fstui.tui.drawing.cells import Column, clickable, fit, fit_columns, fit_list, line, meter, paragraph, rule, spread
+from fstui.tui.drawing.cells import (
+    Column,
+    clickable,
+    fit,
+    fit_columns,
+    fit_list,
+    line,
+    meter,
+    paragraph,
+    rule,
+    spread,
+)
 from fstui.tui.drawing.report import term_lines
 from fstui.tui.drawing.run import percentile
 from fstui.tui.progress import Progress
@@ -155,30 +167,35 @@ def _answer(answer: str, lead: str, width: int, number_style: str, style: str) -
 
 
 def runs(
-    planned: Sequence[LessonRun], progress_by_label: Mapping[str, Progress], disks: Mapping[str, str], width: int
+    lesson: Lesson,
+    progress_by_label: Mapping[str, Progress],
+    disks: Mapping[str, str],
+    width: int,
+    *,
+    only_steps: bool = False,
 ) -> list[Text]:
-    """Draw each run with its steps and their rates so far. All bars have the same scale."""
+    """Draw each run with its steps and their rates so far, or only the steps. All bars have the same scale."""
+
+    def name_of(run: LessonRun, step: Mapping[str, Any]) -> str:
+        return f"{run.label}: {step['name']}" if only_steps and len(lesson.runs) > 1 else str(step["name"])
+
     lines: list[Text] = []
-    name_width = max(min(_STEP_WIDTH, width - 35), 8)  # the numbers need the rest
-    bar_width = width - _STEP_WIDTH - 47
+    longest = max(cell_len(name_of(run, step)) for run in lesson.runs for step in run.steps)
+    name_width = max(min(longest, _STEP_WIDTH, width - 35), 8)  # the numbers need the rest
+    bar_width = width - name_width - 47
     cells = bar_width if bar_width >= _MIN_BAR_WIDTH else 0  # without the bars, there is no p99 either
-    measured = (
-        _measured_step(str(step["name"]), index, progress_by_label.get(run.label))[0]
-        for run in planned
-        for index, step in enumerate(run.steps)
-    )
-    draw_bar, axis = _rate_bars([step.rate_per_s for step in measured if step], cells)
-    for run in planned:
-        title = _run_title(run, disks.get(run.label, ""), width)
-        titles = f"{'P50':>9}{'P99':>9}  FLUSH/SYNC  {fit(axis, cells)}" if cells else f"{'P50':>9}  FLUSH/SYNC"
-        header = [] if lines else [line((f"     {'':{name_width}}   RATE/S{titles}", FAINT))]
-        lines += [*title, *header]
+    draw_bar, axis = _rate_bars(lesson.rates_per_s, cells)
+    axis = fit(axis if len(axis) <= cells else axis.rpartition(" ")[2], cells)
+    titles = f"{'P50':>9}{'P99':>9}  FLUSH/SYNC  {axis}" if cells else f"{'P50':>9}  FLUSH/SYNC"
+    header = line((f"     {'':{name_width}}   RATE/S{titles}", FAINT))
+    for run in lesson.runs:
+        title = [] if only_steps else _run_title(run, disks.get(run.label, ""), width)
+        lines += [*title, *([] if lines else [header])]
         progress = progress_by_label.get(run.label)
-        lines += [
-            _step(str(step["name"]), index, progress, draw_bar if cells else None, name_width)
-            for index, step in enumerate(run.steps)
-        ]
-        lines += [*_verdict(progress, width), line()]
+        for index, step in enumerate(run.steps):
+            name = fit(name_of(run, step), name_width)
+            lines.append(_step(str(step["name"]), index, progress, draw_bar if cells else None, name))
+        lines += [] if only_steps else [*_verdict(progress, width), line()]
     return lines
 
 
@@ -208,6 +225,16 @@ def _settings(settings: Mapping[str, Any]) -> Iterator[str]:
     return settings_words({name: value for name, value in settings.items() if name not in _OMITTED_SETTINGS})
 
 
+def explanation(lesson: Lesson, width: int) -> list[Text]:
+    """Draw the explanation, with each term of the lesson in bold where it is first used."""
+    lines = prose(lesson.explain, width)
+    for term in map(spelling, lesson.words):
+        for text in lines:
+            if text.highlight_regex(rf"(?<!\w){re.escape(term)}(?!\w)", HEAD):
+                break
+    return lines
+
+
 def claim_lines(claims: Sequence[CheckedClaim], width: int) -> list[Text]:
     lines = [line("   ", ("What the runs show", HEAD)), line()]
     for claim in claims:
@@ -230,15 +257,19 @@ def expected(choice: Choice, chosen: int | None, width: int) -> list[Text]:
     return [line(("   You were asked:", FAINT)), *prose(choice.ask, width, HEAD), *answer]
 
 
-def question_terms(lesson: Lesson, width: int) -> list[Text]:
-    """Draw one sentence for each term that the question uses. Whole definitions may reveal the answer."""
+def question_terms(lesson: Lesson, width: int, *, full: bool = False) -> list[Text]:
+    """Draw one sentence for each term that the question uses.
+
+    ``full``: draw whole definitions, except those of the lesson's own terms, which may reveal the answer.
+    """
     names = terms_in(" ".join((lesson.text, lesson.predict.ask, *lesson.predict.choices)))
     name_width = max((cell_len(spelling(name)) for name in names), default=0)
     lines = [line(), rule(width, "terms in the question", "g: all terms")] if names else []
     for name in names:
-        meaning = paragraph(first_sentence(name), width, f"   {fit(spelling(name), name_width)}  ")
+        text = entries()[name].text if full and name not in lesson.words else first_sentence(name)
+        meaning = paragraph(text, width, f"   {fit(spelling(name), name_width)}  ")
         meaning[0].stylize(HEAD, 0, name_width + 3)
-        lines += meaning
+        lines += [*meaning, *([line()] if full and name != names[-1] else [])]
     return lines
 
 
@@ -338,7 +369,7 @@ def prose(text: str, width: int, style: str = "") -> list[Text]:
 
 def _measured_rates(lesson: Lesson, result: TakenLesson, width: int) -> list[Text]:
     cells = max(width - _RATE_WIDTH - 23, 8)
-    draw_bar, axis = _rate_bars(list(result.rates_per_s.values()), cells)
+    draw_bar, axis = _rate_bars(lesson.rates_per_s, cells)
     lines = [line(), rule(width, "what was measured", f"bars: {axis} · {result.day}")]
     for run in lesson.runs:
         for step in run.steps:
@@ -360,28 +391,28 @@ def _measured_step(name: str, index: int, progress: Progress | None) -> tuple[St
     return None, ("·", "")
 
 
-def _rate_bars(rates: Sequence[float], cells: int) -> tuple[Callable[[float], str], str]:
-    """Return a function that draws a rate as a bar, and the ends of the scale of all rates."""
-    highest = max(rates, default=0.0)
-    if highest > _MAX_LINEAR_RATIO * min(filter(None, rates), default=highest):
-        scale = charts.scale_around(rates)
+def _rate_bars(bounds: tuple[float, float], cells: int) -> tuple[Callable[[float], str], str]:
+    """Return a function that draws a rate as a bar, and the ends of the scale."""
+    lowest, highest = bounds
+    if highest > _MAX_LINEAR_RATIO * lowest:
+        scale = charts.scale_around(bounds)
         return lambda rate_per_s: charts.bar(rate_per_s, scale, cells), f"{charts.ends(scale)}/s log"
-    return lambda rate_per_s: bar(rate_per_s / highest, cells), f"0…{rate(highest)}/s" if highest else ""
+    return lambda rate_per_s: bar(min(rate_per_s / highest, 1.0), cells), f"0…{rate(highest)}/s"
 
 
 def _step(
-    name: str, index: int, progress: Progress | None, draw_bar: Callable[[float], str] | None, name_width: int
+    name: str, index: int, progress: Progress | None, draw_bar: Callable[[float], str] | None, title: str
 ) -> Text:
-    """Draw a step. Without ``draw_bar``, the screen is too narrow for bars and p99."""
+    """Draw a step after its title. Without ``draw_bar``, the screen is too narrow for bars and p99."""
     step, glyph = _measured_step(name, index, progress)
     if step is None:
-        return line("   ", glyph, f" {fit(name, name_width)}")
+        return line("   ", glyph, f" {title}")
     p50, p99 = (percentile(step.latency_ns, field) for field in ("p50", "p99"))
     flushes = sum(device.flushes or 0 for device in step.counters)
     per_sync = ratio(flushes / step.syncs) if step.syncs else "–"
     numbers = f"{rate(step.rate_per_s):>9}{p50:>9}{f'{p99:>9}' if draw_bar else ''}{per_sync:>12}"
     drawn = draw_bar(step.rate_per_s) if draw_bar and step.rate_per_s else ""
-    return line("   ", glyph, f" {fit(name, name_width)}{numbers}  ", (drawn, _style(progress) if step.syncs else AREA))
+    return line("   ", glyph, f" {title}{numbers}  ", (drawn, _style(progress) if step.syncs else AREA))
 
 
 def _style(progress: Progress | None) -> str:

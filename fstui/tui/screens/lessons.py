@@ -190,7 +190,7 @@ class LessonScreen(BaseScreen):
                 yield self.lines("text", self._draw_page, frame=True)
                 yield self.lines("pictures", self._draw_pictures, frame=True)
             yield Slices(self._draw_map, id="map")
-            yield self.lines("prompt", lambda width, _: [line((f"   {prompt}", HEAD)) for prompt in self._prompts()])
+            yield self.lines("prompt", self._draw_prompt)
         yield self.footer_lines()
 
     async def on_mount(self) -> None:
@@ -315,7 +315,7 @@ class LessonScreen(BaseScreen):
         if self.has_class("-huge"):
             for part in self._further_parts(width):
                 min(columns, key=len).extend(part)
-            height = max(map(len, columns))
+            height = max(*map(len, columns), self.size.height - OTHER_LINES if self.stage == "predict" else 0)
             for column in columns:
                 column.extend([line()] * (height - len(column)))
         return columns
@@ -325,8 +325,8 @@ class LessonScreen(BaseScreen):
         match self.stage:
             case "predict":
                 question = drawing.question(lesson.text, lesson.predict, self.prediction, width)
-                is_wide = self.has_class("-wide")
-                return [*question, *(drawing.planned_steps(lesson, self._planned_runs, width) if is_wide else [])]
+                steps = drawing.planned_steps(lesson, self._planned_runs, width) if self.has_class("-wide") else []
+                return [*question, *([line(), *self._prompt_lines()] if is_huge else steps)]
             case "run":
                 runs = self._runs(width)
                 expected = drawing.expected(lesson.predict, self.prediction, width)
@@ -334,13 +334,17 @@ class LessonScreen(BaseScreen):
             case "compare":
                 return drawing.comparison(lesson.predict, self.prediction, self._claims, width)
             case "explain":
-                return [*drawing.prose(lesson.explain, width), *(drawing.meanings(lesson, width) if is_huge else [])]
+                explanation = drawing.explanation(lesson, width)
+                if self.has_class("-narrow"):
+                    return [*drawing.runs(lesson, self._progress, {}, width, only_steps=True), line(), *explanation]
+                return [*explanation, *(drawing.meanings(lesson, width) if is_huge else [])]
         question = drawing.question("", lesson.question, self.answer, width, remark="right" if self.answer else "")
-        explanation = [line(), rule(width), *drawing.prose(lesson.explain, width)]
-        return [*question, *explanation] if is_huge else question
+        prompt = [line(), *self._prompt_lines()] if self.answer is None else []
+        explanation = [line(), rule(width), *drawing.explanation(lesson, width)]
+        return [*question, *prompt, *explanation] if is_huge else question
 
     def _runs(self, width: int) -> list[Text]:
-        return drawing.runs(self.lesson.runs, self._progress, self._disks, width)
+        return drawing.runs(self.lesson, self._progress, self._disks, width)
 
     def _further_parts(self, width: int) -> list[list[Text]]:
         """Return what a huge screen shows in addition, each part in the column that is shorter so far."""
@@ -348,7 +352,8 @@ class LessonScreen(BaseScreen):
         disks = drawing.disks(self.lesson, self._planned_runs, width)
         match self.stage:
             case "predict":
-                return [disks, steps, drawing.question_terms(self.lesson, width), drawing.about(self.HELP_TEXT, width)]
+                terms = drawing.question_terms(self.lesson, width, full=True)
+                return [terms, disks, steps, drawing.about(self.HELP_TEXT, width)]
             case "run" | "compare":
                 return [disks, steps]
             case "question":
@@ -369,6 +374,8 @@ class LessonScreen(BaseScreen):
         disks = drawing.disks(self.lesson, self._planned_runs, width)
         if is_hidden:
             return [*reach, *([] if self.has_class("-narrow") or is_huge else disks)]
+        if self.stage == "explain" and self.has_class("-narrow"):  # what was measured is above the text
+            return [*reach, *disks, *drawing.meanings(self.lesson, width)]
         measured = [line(), rule(width, "what was measured", "simulated"), *self._runs(width)[:-1]]
         if self.stage == "question" and self.has_class("-narrow"):
             room = self.size.height - OTHER_LINES - len(self._draw_text(width))
@@ -379,15 +386,22 @@ class LessonScreen(BaseScreen):
         if not is_huge:
             return [*drawn, *drawing.meanings(self.lesson, width)]
         height = self.size.height - len(drawn) - OTHER_LINES
-        if height < MIN_MAP_LINES:
-            return drawn
-        return [*drawn, line(), *drawing.heat_maps(self.lesson, [], self._progress, width, height, frame=False)]
+        if height >= MIN_MAP_LINES:
+            drawn += [line(), *drawing.heat_maps(self.lesson, [], self._progress, width, height, frame=False)]
+        return drawn
 
     def _draw_map(self, width: int, height: int) -> list[Text]:
         if height < MIN_MAP_LINES:
             return []
         frame, planned = self.part("text").has_frame, self._planned_runs if self.stage == "run" else []
         return drawing.heat_maps(self.lesson, planned, self._progress, width, height, frame=frame)
+
+    def _draw_prompt(self, width: int, height: int) -> list[Text]:
+        return [] if self.has_class("-huge") and self.stage != "run" else self._prompt_lines()
+
+    def _prompt_lines(self) -> list[Text]:
+        """Draw what the user must do. A huge screen shows it directly below the answers."""
+        return [line((f"   {prompt}", HEAD)) for prompt in self._prompts()]
 
     def _prompts(self) -> Iterator[str]:
         if self._plug_label is not None:
@@ -397,3 +411,5 @@ class LessonScreen(BaseScreen):
             yield f"Running step {max(number, 1)} of {sum(len(run.steps) for run in self.lesson.runs)} …"
         elif self._unmet_requirement:
             yield _STAGE_PROMPTS[self.stage]
+        elif self.stage == "predict":
+            yield "Press Enter to start the steps."
