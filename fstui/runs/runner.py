@@ -17,6 +17,7 @@ from fstui import __version__
 from fstui.judge import Case, judge
 from fstui.judge.references import find_applicable
 from fstui.measure.children import SHUTDOWN_DEADLINE, DiskRole, ShutdownDeadline
+from fstui.measure.wire.stdio import SHUTDOWN_ERRNOS
 from fstui.model.counters import Idle, written_bytes_by_device
 from fstui.model.documents import with_digest
 from fstui.model.errors import Refused, local_time
@@ -44,8 +45,8 @@ from fstui.runs.stepping import StepRunner
 from fstui.state import paths
 from fstui.state.workspace import RunDirectory
 
-LASTING_ERRNOS = frozenset({errno.EIO, errno.ETIMEDOUT})
-"""Errors that the next step would meet as well, so the run ends: the disk is broken, or too slow to write the file."""
+LASTING_ERRNOS = SHUTDOWN_ERRNOS | {errno.ETIMEDOUT}
+"""Errors that the next step would meet as well, so the run ends: the storage is gone, or too slow to write the file."""
 STUCK_REMOVAL_TIMEOUT_S = 0.25
 """Time to remove the run's directory if a system call of the last step has not returned."""
 

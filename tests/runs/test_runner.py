@@ -143,8 +143,9 @@ async def test_a_failing_disk_ends_the_run_and_a_full_one_the_step() -> None:
     assert "sync-error" in {finding.rule for finding in run.findings}
 
 
-async def test_a_very_slow_storage_ends_the_run() -> None:
-    failed = recorded(FDATASYNC, 0, 1, 0, Failure(call="pwrite", errno=errno.ETIMEDOUT, message=""))
+@pytest.mark.parametrize("number", [errno.ETIMEDOUT, errno.EROFS, errno.ENODEV])
+async def test_storage_that_is_too_slow_or_gone_ends_the_run(number: int) -> None:
+    failed = recorded(FDATASYNC, 0, 1, 0, Failure(call="pwrite", errno=number, message=""))
     run, _ = await finished(replaying(saved(failed, STEPS[1])))
     assert [step.status for step in run.steps] == ["failed"]
 

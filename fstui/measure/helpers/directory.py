@@ -38,8 +38,6 @@ ELSEWHERE_REASON = (
 MIN_THREADS, POLL_INTERVAL_S = 4, 0.05
 IPC_RMID = 0
 REMOVAL_TIMEOUT_S = 8.0
-STOPPED_ERRNOS = frozenset({errno.EIO, errno.EROFS, errno.EUCLEAN, errno.ESHUTDOWN, errno.ENODEV, errno.ENXIO})
-"""Errors of a filesystem that has shut down. A retry does not help."""
 STATX_DIOALIGN, STATX_WRITE_ATOMIC = 0x2000, 0x10000
 FS_IOC_GETFLAGS, FS_IOC_GETFLAGS_POWERPC = 0x80086601, 0x40086601
 FLAGS = {"S": 0x8, "C": 0x800000}
@@ -264,7 +262,7 @@ def remove_directory(fd: int) -> None:
         except NotOwn:
             raise
         except OSError as error:
-            if error.errno in STOPPED_ERRNOS or time.monotonic() > deadline_s:
+            if error.errno in stdio.SHUTDOWN_ERRNOS or time.monotonic() > deadline_s:
                 raise
             time.sleep(0.05)
 

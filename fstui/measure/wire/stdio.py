@@ -1,5 +1,6 @@
 """A probe's side of the communication with the engine: settings and commands on stdin, frames on stdout."""
 
+import errno
 import json
 import os
 import select
@@ -14,6 +15,12 @@ from fstui.measure.wire.own_directory import enter
 
 clock = time.monotonic_ns
 PR_SET_PDEATHSIG = 1
+_STOPPED_ERRNOS = (errno.EIO, errno.EUCLEAN, errno.EROFS, errno.ESHUTDOWN)
+"""EFSCORRUPTED is EUCLEAN."""
+_GONE_ERRNOS = (errno.ENODEV, errno.ENXIO, errno.ENOLINK, errno.ENOTCONN)
+SHUTDOWN_ERRNOS = frozenset((*_STOPPED_ERRNOS, *_GONE_ERRNOS))
+"""The errors of a filesystem that has shut itself down, become read-only or found its data corrupted, and of one whose
+device or server is gone. A retry does not help."""
 
 
 class CallError(Exception):

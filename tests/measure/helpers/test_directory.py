@@ -377,7 +377,7 @@ def test_remove_lists_a_directory_through_a_new_descriptor(tmp_path: Path, monke
     assert not path.exists()
 
 
-@pytest.mark.parametrize("code", [errno.EIO, errno.EROFS])
+@pytest.mark.parametrize("code", [errno.EIO, errno.EROFS, errno.ENOTCONN])
 def test_removal_from_a_stopped_filesystem_fails_at_once(monkeypatch: pytest.MonkeyPatch, code: int) -> None:
     tries: list[int] = []
 

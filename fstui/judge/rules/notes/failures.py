@@ -8,6 +8,7 @@ from fstui.judge.declaration import Conclusion, rule
 from fstui.judge.facts import Case
 from fstui.judge.facts.steps import SYNC_CALLS, WRITE_CALLS
 from fstui.judge.speed.stalls import without_cpu_ns
+from fstui.measure.wire.stdio import SHUTDOWN_ERRNOS
 from fstui.model.quantities import count, counted, seconds
 from fstui.model.steps import Failure, Step
 
@@ -17,9 +18,6 @@ MIN_TIMES_P50 = 5
 _OTHER_CALLS = frozenset({"chdir", "fallocate", "mmap", "open"})
 _UNSUPPORTED_ERRNOS = frozenset({errno.EINVAL, errno.EOPNOTSUPP})
 _FULL_ERRNOS = frozenset({errno.ENOSPC, errno.EDQUOT})
-_SHUTDOWN_ERRNOS = frozenset({errno.EIO, errno.EUCLEAN, errno.EROFS, errno.ESHUTDOWN, errno.ENOTCONN})
-"""The errors of a filesystem that has shut itself down, become read-only or found its data corrupted (EFSCORRUPTED is
-EUCLEAN), or whose server is gone."""
 _SAVE_DATA = "Copy the data off first. Then look at 'dmesg' and 'smartctl -a DEVICE'."
 
 
@@ -38,8 +36,8 @@ def sync_error(case: Case) -> Iterator[Conclusion]:
 
     - not-durable: fsync, fdatasync, msync or a write with O_DSYNC failed with EIO
     - cannot-tell: a sync failed with an error other than EIO, ENOSPC and EDQUOT
-    - cannot-tell: a write, open or chdir failed with EIO, EUCLEAN, EROFS, ESHUTDOWN or ENOTCONN, and an earlier sync
-      had succeeded
+    - cannot-tell: an earlier sync had succeeded or the stack changed, and a write, open or chdir failed because the
+      filesystem shut down or its device is gone (such as EIO, EROFS, ENODEV)
     - a note: the disk was full (ENOSPC), a quota was reached (EDQUOT), or a write failed with another error
 
     ## What it proves, and what it does not
@@ -61,19 +59,21 @@ def sync_error(case: Case) -> Iterator[Conclusion]:
 def _has_shut_down(case: Case, step: Step, error: Failure) -> bool:
     """Return whether the filesystem has shut down; False for EIO on a synced write, because data is lost then."""
     is_loss = error.errno == errno.EIO and error.call in WRITE_CALLS and _writes_are_synced(case, step)
-    return error.errno in _SHUTDOWN_ERRNOS and error.call in _OTHER_CALLS | WRITE_CALLS and not is_loss
+    return error.errno in SHUTDOWN_ERRNOS and error.call in _OTHER_CALLS | WRITE_CALLS and not is_loss
 
 
 def _shut_down(case: Case, step: Step, error: Failure) -> Conclusion:
     has_syncs = bool(case.steps.synced)
+    # if the stack changed as well, because the device is gone, say what failed and not only what changed
+    decides = has_syncs or bool(step.changed)
+    earlier = " Earlier syncs prove nothing about storage that has failed since." if has_syncs else ""
     name = errno.errorcode[error.errno or 0]
     state = "has become read-only" if error.errno == errno.EROFS else "has shut down, or its storage is gone"
     return Conclusion(
         title=f"{error.call} failed with {name}",
-        sentence=f"In step {step.name}, {error.call} failed with {name}: the filesystem {state}. Earlier syncs prove "
-        "nothing about storage that has failed since.",
-        verdict="cannot-tell" if has_syncs else None,
-        scope="storage" if has_syncs else "step",
+        sentence=f"In step {step.name}, {error.call} failed with {name}: the filesystem {state}.{earlier}",
+        verdict="cannot-tell" if decides else None,
+        scope="storage" if decides else "step",
         steps=[step],
         evidence=(f"{step.name}: {error.call}: {error.message}",),
         next=(_SAVE_DATA,),
@@ -157,7 +157,7 @@ def steps_failed(case: Case) -> Iterator[Conclusion]:
 
 
 def _is_step_failure(error: Failure) -> bool:
-    return error.call not in SYNC_CALLS | WRITE_CALLS and error.errno not in _UNSUPPORTED_ERRNOS | _SHUTDOWN_ERRNOS
+    return error.call not in SYNC_CALLS | WRITE_CALLS and error.errno not in _UNSUPPORTED_ERRNOS | SHUTDOWN_ERRNOS
 
 
 @rule(order=25, precedes_verdict=True)

@@ -63,7 +63,7 @@ def test_error_of_another_call_has_no_finding(call: str, number: int) -> None:
 
 
 @pytest.mark.parametrize("call", ["chdir", "open", "pwrite"])
-@pytest.mark.parametrize("number", [errno.EIO, errno.EUCLEAN, errno.EROFS, errno.ENOTCONN])
+@pytest.mark.parametrize("number", [errno.EIO, errno.EUCLEAN, errno.EROFS, errno.ENOTCONN, errno.ENODEV])
 def test_filesystem_that_stops_gives_cannot_tell(call: str, number: int) -> None:
     """XFS shuts down, ext4 becomes read-only, and a FUSE server ends: earlier syncs prove nothing any more."""
     judgement = verdict(None, step(), failed(call, number, name="next", sync="none"))
@@ -71,6 +71,15 @@ def test_filesystem_that_stops_gives_cannot_tell(call: str, number: int) -> None
     assert (found.verdict, found.scope, judgement.verdict) == ("cannot-tell", "storage", "cannot-tell")
     assert judgement.sentence.startswith(f"In step next, {call} failed with {errno.errorcode[number]}: the filesystem ")
     assert "dmesg" in found.next[0] and "steps-failed" not in rules(judgement)
+
+
+def test_first_step_on_a_device_that_disappears_says_what_failed() -> None:
+    """Without an earlier sync, the changed stack alone would decide, and its advice is to run again."""
+    gone = Failure(call="open", errno=errno.ENODEV, message="No such device")
+    changes = {"error": gone, "changed": ("sda: gone",)}
+    judgement = verdict(None, step("first", ops=0, status="failed", changes=changes))
+    assert judgement.verdict == "cannot-tell" and "Earlier syncs" not in judgement.sentence
+    assert judgement.sentence.startswith("In step first, open failed with ENODEV: the filesystem has shut down, or ")
 
 
 def test_short_write_is_a_note() -> None:
