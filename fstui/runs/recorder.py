@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from fstui.judge.facts.account import SURPLUS_TOLERANCE
 from fstui.measure import kinds as measures
 from fstui.measure.latency import Histogram, Timeline
 from fstui.measure.wire.frames import FIRST_SAMPLES, BadFrame, Samples
@@ -80,6 +81,8 @@ class StepRecorder:
         self.intervals = Intervals()
         self.reported_figures = ReportedFigures(plan.settings.probe)
         self.error: Failure | None = None
+        self.other_flushes_per_s = 0.0
+        """Flushes per second by other processes while fstui was idle."""
         self.started_ns = 0
         self.times = ProbeTimes(start_ns=0, end_ns=0, delayed_ns=0)
         self.first_counters: Counters | None = None
@@ -155,14 +158,18 @@ class StepRecorder:
 
     @property
     def is_slowed_by_trace(self) -> bool:
-        """Whether the step is fast, so that the trace delays its syncs, and enough operations or syncs were traced."""
+        """Whether the step is fast, so that the trace delays its syncs, and enough operations or syncs were traced.
+
+        If other processes flush often, only a trace of the whole step distinguishes fstui's own flushes.
+        """
         if self._traced_until or not self.settings.uniform:
             return False
         seen = self.syncs if self._syncs_some_operations else self.ops
         if seen < FIRST_SAMPLES:
             return False
         elapsed_s = (max(self._reported_ns.values()) - self.started_ns) / 1e9
-        return self.ops >= FAST_OPS_PER_S * elapsed_s
+        others_flush_often = self.other_flushes_per_s * elapsed_s > SURPLUS_TOLERANCE * seen
+        return self.ops >= FAST_OPS_PER_S * elapsed_s and not others_flush_often
 
     def end_traced_part(self) -> None:
         """End the traced part after the last operation that was reported."""

@@ -202,7 +202,13 @@ class RunInProgress:
             self._add_step(index, server)
             return
         self._step_runner = StepRunner(
-            index, planned_step, self._machine, self._target.stack, self._mailbox.put, trace=self._trace
+            index,
+            planned_step,
+            self._machine,
+            self._target.stack,
+            self._mailbox.put,
+            trace=self._trace,
+            other_flushes_per_s=self._other_flushes_per_s(),
         )
         stack_before = self._current_stack()
         try:
@@ -238,6 +244,12 @@ class RunInProgress:
             return current_stack(self._target, self._machine.target(self._target.path))
         except Refused:
             return ()
+
+    def _other_flushes_per_s(self) -> float:
+        """Return how often other processes flushed the devices of the filesystem while fstui was idle."""
+        case = Case(self._run)
+        per_level = (case.other_writers.flushes_per_s(level.devices) for level in case.stack.levels)
+        return next(per_level, None) or 0.0
 
     async def _start_server(self, index: int, planned_step: PlannedStep, servers: Servers) -> StepServer | Step | None:
         if not planned_step.settings.needs_server:

@@ -50,6 +50,7 @@ class StepRunner:
         emit: Callable[[Event], None],
         *,
         trace: StepTracing | None = None,
+        other_flushes_per_s: float = 0.0,
     ) -> None:
         self._index = index
         self._planned_step = planned_step
@@ -59,6 +60,7 @@ class StepRunner:
         self._trace = trace or NoTrace()
         self._server_pids: tuple[int, ...] | None = ()
         self._recorder = StepRecorder(index, planned_step, stack)
+        self._recorder.other_flushes_per_s = other_flushes_per_s
         self._probe: RunningProbe | None = None
         self._server: StepServer | None = None
         self._cpu_meter: CpuMeter | None = None

@@ -111,6 +111,14 @@ def test_a_fast_step_is_traced_until_enough_was_reported() -> None:
     assert step.step("finished", 0.0).traced_part == TracedPart(elapsed_s=0.12, ops=120, syncs=120)
 
 
+@pytest.mark.parametrize(("per_s", "is_slowed"), [(40, True), (60, False)])
+def test_a_fast_step_is_traced_to_its_end_next_to_others(per_s: int, is_slowed: bool) -> None:
+    step = recorder()
+    step.other_flushes_per_s = per_s
+    operations(step, 0, 200)  # 1 000 operations per second
+    assert step.is_slowed_by_trace == is_slowed
+
+
 def test_the_traced_part_counts_operations_that_were_reported_later() -> None:
     step = recorder(writers=2)
     step.add_samples(Samples.from_part_ends(0, 2, START_NS, [START_NS + half * MS // 2 for half in range(1, 241)]))

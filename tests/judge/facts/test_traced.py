@@ -59,23 +59,50 @@ def test_flushes_are_own_only_if_no_other_may_be(
     assert top(storage or on_disk(), trace, **how).outcome == outcome
 
 
-@pytest.mark.parametrize(
-    ("own", "outcome", "per_sync"),
-    [pytest.param(200, "complete", 1.0, id="all"), pytest.param(190, "missing", 0.95, id="ten are missing")],
-)
-def test_a_part_that_was_traced_decides_for_the_step(own: int, outcome: str, per_sync: float) -> None:
-    done = seen(traced(us=own, others=400))
+def start_traced(*, own: int, others: int, flushes: float, busy_per_s: int) -> Case:
+    """Return a step next to another process that writes. Its first 200 syncs were traced."""
+    done = seen(traced(us=own, others=others), flushes=flushes)
     part = TracedPart(elapsed_s=done.elapsed_s / 10, ops=200, syncs=200)
-    case = Case(evidence(on_disk(), msgspec.structs.replace(done, traced_part=part), idle=busy("sda", 900)))
+    step = msgspec.structs.replace(done, traced_part=part)
+    return Case(evidence(on_disk(), step, idle=busy("sda", busy_per_s)))
+
+
+@pytest.mark.parametrize(
+    ("own", "others", "flushes", "outcome", "per_sync"),
+    [
+        pytest.param(200, 10, 1.0, "complete", 1.0, id="all"),
+        pytest.param(190, 400, 3.0, "missing", 0.95, id="ten are missing"),
+    ],
+)
+def test_a_part_that_was_traced_decides_for_the_step(
+    own: int, others: int, flushes: float, outcome: str, per_sync: float
+) -> None:
+    case = start_traced(own=own, others=others, flushes=flushes, busy_per_s=0)
     account = case.flushes.synced_accounts[0][0]
     assert (account.outcome, account.arrival.per_sync) == (outcome, per_sync)
     (step,) = case.steps.all
     counts = StepCounts(case)
     assert counts.flushes(step, step.settings) == per_sync * SYNCS
-    assert counts.shared_with_others(step)
+    assert counts.shared_with_others(step) == (others > 10)
     sentence = judge(case.evidence).sentence
-    assert "200 traced syncs" in sentence and f"{part.elapsed_s:.1f} s" in sentence
+    assert step.traced_part
+    assert "200 traced syncs" in sentence and f"{step.traced_part.elapsed_s:.1f} s" in sentence
     assert outcome == "complete" or f"produced {own} flushes" in sentence
+
+
+@pytest.mark.parametrize(
+    ("others", "flushes", "busy_per_s"),
+    [
+        pytest.param(0, 1.5, 0, id="more than expected were counted"),
+        pytest.param(0, 1.0, 900, id="others flush while fstui is idle"),
+        pytest.param(20, 1.0, 0, id="others flush in the traced part"),
+    ],
+)
+def test_a_traced_start_proves_nothing_about_a_shared_rest(others: int, flushes: float, busy_per_s: int) -> None:
+    case = start_traced(own=200, others=others, flushes=flushes, busy_per_s=busy_per_s)
+    judgement = judge(case.evidence)
+    assert (judgement.verdict, judgement.confidence) == ("cannot-tell", "low")
+    assert "covers only the start of fast steps" in judgement.sentence
 
 
 def test_bios_of_a_partition_are_traced_at_the_disk() -> None:

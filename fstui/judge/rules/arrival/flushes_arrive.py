@@ -18,8 +18,8 @@ No layer above the driver dropped flushes in these steps. A drive, a bridge or a
 `flush-cost`). Confidence is medium if each lowest device is known to execute flushes or to lose nothing in a power
 cut.
 
-Only root can read the kernel's trace, which shows which process sent each flush. Without the trace, the verdict is
-"cannot-tell" in two cases:
+Only root can read the kernel's trace, which shows which process sent each flush. Without the trace, or if it covers
+only the start of a fast step, the verdict is "cannot-tell" in two cases:
 
 - In a step, over 5 % more flushes or bytes arrived than expected.
 - While fstui was idle, the device's flush rate was over 5 % of fstui's sync rate in the steps.
@@ -167,6 +167,10 @@ def _noisy(case: Case, accounts: Sequence[FlushAccount]) -> Conclusion:
 
 
 def _why_inconclusive(accounts: Sequence[FlushAccount]) -> str:
+    if any(account.others_may_hide_missing for account in accounts):
+        return (
+            f"{TRACE} covers only the start of fast steps, and flushes of other processes may hide missing ones later"
+        )
     own_per_sync = [account.arrival.per_sync for account in accounts if account.arrival.trace]
     if not own_per_sync:
         return "fstui's own flushes cannot be distinguished"

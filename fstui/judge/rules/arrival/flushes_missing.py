@@ -14,7 +14,7 @@ missing in two cases:
 - The expected number is another range, such as 2 to 3, and less than 90 % of the smaller number arrived.
 
 In a step with one writer, fstui also checks parts of the step. As root, fstui reads the kernel's trace (of a fast step,
-only the start). It names the faulty layer, and flushes of other processes cannot hide a shortage.
+often only the start). It names the faulty layer, and flushes of other processes cannot hide a shortage.
 
 ## What it proves, and what it does not
 Other processes only add flushes, so it is certain that flushes are missing. Without root, fstui does not know which
