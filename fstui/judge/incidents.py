@@ -257,8 +257,9 @@ class IncidentFacts:
     @property
     def cpu_share(self) -> float | None:
         """The share of the wait in which the program may have waited for a CPU; None if it is not known."""
-        slow_syncs = [(cpu_ms, ms) for wait in self.own_waits for _, ms, cpu_ms in wait.slow]
-        waits = slow_syncs or [(wait.cpu_ms, wait.waited_ms + wait.in_flight_ms) for wait in self.own_waits]
+        known = [wait for wait in self.own_waits if wait.counts_cpu]
+        slow_syncs = [(cpu_ms, ms) for wait in known for _, ms, cpu_ms in wait.slow]
+        waits = slow_syncs or [(wait.cpu_ms, wait.waited_ms + wait.in_flight_ms) for wait in known]
         waited_ms = sum(ms for _, ms in waits)
         return sum(cpu_ms for cpu_ms, _ in waits) / waited_ms if waited_ms else None
 
@@ -336,7 +337,9 @@ def _explain(facts: IncidentFacts) -> Explanation:
     if backing_file := _backing_file_text(facts):
         return Explanation("unknown", backing_file)
     if facts.median_ms is None:
-        return Explanation("unknown", "the cause is not known, because no counters of its device were recorded")
+        lack_of_cpu = _lack_of_cpu(facts)
+        clause = lack_of_cpu or "the cause is not known, because no counters of its device were recorded"
+        return Explanation("unknown", clause)
     return Explanation("unknown", f"{facts.device} {_writes_text(facts)}{_flushes_text(facts)}")
 
 
@@ -361,14 +364,21 @@ def _flushes_text(facts: IncidentFacts) -> str:
     if worst_ms is None:
         return f", but none of its flushes were counted. So it is not known whether {facts.device} took the time"
     if not facts.is_flush_slow:
-        host_share = pressure_share(facts.seconds, CPU) or 0.0
-        if host_share >= CPU_SHARE and (facts.cpu_share or 0.0) >= MIN_WAIT_SHARE:
-            return f", but processes waited for a CPU in {percent(host_share)} of that time. So that may be the cause"
+        if lack_of_cpu := _lack_of_cpu(facts):
+            return f", but {lack_of_cpu}"
         return ". So the filesystem or the program probably took the time"
     usual = "" if typical_ms is None else f" (at other times {duration_ns(typical_ms * 1e6)})"
     return (
         f", but a flush took at least {duration_ns(worst_ms * 1e6)}{usual}. So {facts.device} may have taken the time"
     )
+
+
+def _lack_of_cpu(facts: IncidentFacts) -> str:
+    """Return that a lack of CPUs may be the cause; empty if it cannot be."""
+    host_share = pressure_share(facts.seconds, CPU) or 0.0
+    if host_share < CPU_SHARE or (facts.cpu_share is not None and facts.cpu_share < MIN_WAIT_SHARE):
+        return ""
+    return f"processes waited for a CPU in {percent(host_share)} of that time. So that may be the cause"
 
 
 def _no_device(facts: IncidentFacts) -> Explanation | None:

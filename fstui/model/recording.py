@@ -124,6 +124,11 @@ class RecordedWait(Base, frozen=True, kw_only=True):
         return max(self.longest_ms, self.in_flight_ms)
 
     @property
+    def counts_cpu(self) -> bool:
+        """Whether ``cpu_ms`` is known. Waits of kernel workers and of short processes for a CPU are not recorded."""
+        return bool(self.cpu_ms or (self.pid and not self.kernel))
+
+    @property
     def program_label(self) -> str:
         name = self.program or "a program that has ended"
         if self.kernel:

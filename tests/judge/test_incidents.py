@@ -189,6 +189,8 @@ def test_a_lack_of_cpus_may_explain_a_part_of_the_wait() -> None:
     assert one.cause == "unknown" and DEVICE_EXCLUDED not in one.sentence
     assert "but processes waited for a CPU in 99\xa0% of that time. So that may be the cause" in one.sentence
     assert DEVICE_EXCLUDED in only(calm(BUSY, waiting(stalled(cpu_ms=400)))).sentence
+    several = only(calm(BUSY, waiting(stalled(pid=0, processes=3))))
+    assert "So that may be the cause. Not the cause: memory" in several.sentence, "their wait for a CPU is not known"
 
 
 def test_the_sentence_names_the_largest_share_of_a_cpu() -> None:
