@@ -9,7 +9,7 @@ from msgspec.structs import astuple
 
 from fstui.model.quantities import counted, duration_ns, percent, seconds, size
 from fstui.model.recording import Bucket, Incident, WhatHappened, is_outside, span
-from fstui.report.latency_map import LogScale, ticks
+from fstui.report.latency_map import LogScale, round_bounds, ticks
 from fstui.report.sections import Cell, Report, Section, number_cell, records, right_cell
 from fstui.report.text import NONE, sparkline
 
@@ -44,21 +44,24 @@ class Chart(NamedTuple):
         peak = self.format_value(max((value for value in values if value), default=0.0))
         return "" if peak.startswith("0") else peak
 
-    def heights(self, values: Iterable[float | None]) -> list[float | None]:
-        """Return each value as a share of the height of the chart."""
-        values = list(values)
+    def bounds(self, values: Iterable[float | None]) -> LogScale:
+        """Return the ends of the axis. A linear one ends at the highest value, a logarithmic one at round values."""
         nonzero = [value for value in values if value]
         top = self.full_scale or max(nonzero, default=1.0)
-        scale = LogScale(min(*nonzero, top / 10) / 2, top) if self.logarithmic and nonzero else None
-        return [value and (scale.position(value) if scale else min(value / top, 1.0)) for value in values]
+        if not self.logarithmic:
+            return LogScale(0.0, top)
+        return LogScale(round_bounds(min([*nonzero, top / 10]) / 2)[0], round_bounds(top)[1])
+
+    def heights(self, values: Sequence[float | None]) -> list[float | None]:
+        """Return each value as a share of the height of the chart."""
+        scale = self.bounds(values)
+        return [
+            value and (scale.position(value) if self.logarithmic else min(value / scale.high, 1.0)) for value in values
+        ]
 
 
 def _format_ms(value: float) -> str:
     return duration_ns(value * 1e6)
-
-
-def _format_bytes_per_s(value: float) -> str:
-    return f"{size(value)}/s"
 
 
 def _written_per_s(bucket: Bucket) -> float:
@@ -68,7 +71,7 @@ def _written_per_s(bucket: Bucket) -> float:
 CHARTS = (
     Chart("longest wait", lambda bucket: bucket.longest_ms, _format_ms, logarithmic=True),
     Chart("a write takes", lambda bucket: bucket.latency_ms, _format_ms, logarithmic=True),
-    Chart("written", _written_per_s, _format_bytes_per_s),
+    Chart("written/s", _written_per_s, size),
     Chart("dirty memory", lambda bucket: bucket.dirty_bytes, size),
     Chart("CPU pressure", lambda bucket: bucket.cpu, percent, full_scale=1.0),
     Chart("I/O pressure", lambda bucket: bucket.io, percent, full_scale=1.0),
@@ -145,7 +148,7 @@ def svg(chart: Chart, buckets: Sequence[Bucket], start: float, end: float) -> st
     values = [chart.value(bucket) for bucket in buckets]
     if not any(values):
         return ""
-    highest = chart.full_scale or max(filter(None, values))
+    highest = chart.bounds(values).high
     width_s = max(end - start, 1e-9)
     shapes = []
     for bucket, share in zip(buckets, chart.heights(values), strict=True):

@@ -63,13 +63,13 @@ async def test_a_calm_moment_shows_the_calm_figures() -> None:
 
 async def test_charts_fill_their_width_after_a_resize() -> None:
     async with recorded(INCIDENT) as pilot:
-        for columns, cells in ((50, 13), (120, 81), (80, 43)):
+        for columns, cells in ((50, 10), (120, 78), (80, 40)):
             await pilot.resize_terminal(columns, 24)
             found = 0
             for _ in range(100):  # another process reads the records
                 await pilot.app.workers.wait_for_complete()
                 lines = await press(pilot)
-                name = next(y for y, line in enumerate(lines) if " written " in line)
+                name = next(y for y, line in enumerate(lines) if " written/s " in line)
                 if (found := len(re.findall("[⠁-⣿]", lines[name - 1]))) == cells:  # the chart above
                     break
                 await pilot.pause()
@@ -81,6 +81,23 @@ async def test_a_huge_screen_draws_the_seconds_around_the_moment() -> None:
         text = "\n".join(screen_lines(pilot.app))
     assert "one column is 10 s" in text and "one column is 1 s" in text
     assert "▲ vda ──" in text and "▲ 13:43:21" in text
+
+
+async def test_every_chart_has_an_axis() -> None:
+    async with recorded(INCIDENT) as pilot:
+        ends = [line.split("┤")[0].split() for line in screen_lines(pilot.app) if "┤" in line]
+    assert ends[:2] == [["longest", "wait", "5", "s"], ["5", "ms"]]
+    assert ends[2:4] == [["a", "write", "takes", "500", "ms"], ["log", "scale", "1", "ms"]]
+
+
+async def test_click_on_an_incident_goes_there() -> None:
+    async with recorded(calm(windows=at((300, 600), stalled()))) as pilot:
+        before = screen_lines(pilot.app)
+        y = next(y for y, line in enumerate(before) if "2 incidents, by time" in line)
+        await pilot.click(offset=(9, y + 2))
+        lines = await press(pilot)
+    assert moment(before) == "13:38:10" and moment(lines) == "13:43:10"
+    assert "13:38:14–13:38:18" in lines[y + 1] and "13:43:14–13:43:18" in lines[y + 2]
 
 
 async def test_charts_show_the_device_of_the_incident() -> None:
@@ -101,7 +118,8 @@ async def test_charts_and_tables_show_the_same_column() -> None:
         for keys in ((), ("down",)):
             lines = await press(pilot, *keys)
             charts = (
-                next(line for line in lines if f" {name} │" in line) for name in ("longest wait", "a write takes")
+                next(line for line in lines if f" {name} " in line and "┤" in line)
+                for name in ("longest wait", "a write takes")
             )
             wait, write = (" ".join(line.rstrip("│ ").split()[-2:]) for line in charts)
             assert wait == "4.0 s" and wait in next(line for line in lines if line.startswith("│   etcd"))
@@ -172,8 +190,8 @@ async def test_a_tiny_terminal_keeps_the_app_alive() -> None:
 async def test_columns_of_a_short_recording_are_wider() -> None:
     async with recorded(INCIDENT) as pilot:
         lines = await press(pilot, "down")
-    name = next(y for y, line in enumerate(lines) if " written " in line)
-    assert len(re.findall("[⠁-⣿]", lines[name - 1])) == 43, "16 minutes fill the width"
+    name = next(y for y, line in enumerate(lines) if " written/s " in line)
+    assert len(re.findall("[⠁-⣿]", lines[name - 1])) == 40, "16 minutes fill the width"
     assert any(re.search(r" 13:3\d .*▲ 13:43 .* 13:49$", line.rstrip()) for line in lines), "it ends at the last record"
 
 

@@ -18,6 +18,7 @@ from fstui.report.what_happened import CHARTS, Chart, incident_line
 from fstui.tui.drawing import charts
 from fstui.tui.drawing.cells import (
     Column,
+    drawn_width,
     fit,
     fit_right,
     headline,
@@ -26,12 +27,14 @@ from fstui.tui.drawing.cells import (
     table,
     title_line,
     used_columns,
+    window,
 )
 from fstui.tui.styles import AREA, FAINT, HEAD, TIME, WARNING, shades
 
 ZOOMS = (10, 60, 600, 3600)
 """Seconds per cell."""
-_LABEL_WIDTH, _PEAK_WIDTH = 18, 17
+_LABEL_WIDTH, _VALUE_WIDTH = 27, 11
+"""Width of the name and the axis of a chart, and of its value at the chosen moment."""
 _MAX_SECONDS_S, _MIN_SECONDS_WIDTH = 300, 20
 """The times below a shorter chart have seconds if they fit, because several of them may be in the same minute."""
 _MIN_CHART_ROWS, _MAX_CHART_ROWS = 2, 16
@@ -75,6 +78,11 @@ class RecordingView(msgspec.Struct, frozen=True):
     """The device of the charts; empty for the slowest one at each time."""
 
     @property
+    def incidents(self) -> list[Incident]:
+        """The incidents by time."""
+        return sorted(self.what_happened.incidents, key=lambda incident: incident.start + incident.end)
+
+    @property
     def incident_device(self) -> str:
         """The device of the incident at the chosen moment; empty if there is none."""
         return next((incident.device for incident in _incidents_at(self)), "")
@@ -92,7 +100,7 @@ class RecordingView(msgspec.Struct, frozen=True):
 
 def columns(view: RecordingView, width: int) -> tuple[int, int]:
     """Return the number of columns of a chart, and its width in cells. A short recording has wider columns."""
-    cells = max(width - _LABEL_WIDTH - _PEAK_WIDTH - 2, 10)
+    cells = max(width - _LABEL_WIDTH - _VALUE_WIDTH - 2, 10)
     recorded = ceil(view.what_happened.end / view.cell_s) - int(view.what_happened.start // view.cell_s)
     return max(min(cells, recorded), 1), cells
 
@@ -153,14 +161,15 @@ def _chart(
     unusual: Sequence[bool],
     edges: Sequence[int],
 ) -> list[Text]:
-    """Draw a chart. Its name is on the left, its value at the chosen moment and its highest value on the right."""
-    highest = chart.peak(values)
+    """Draw a chart. Its name and its axis are on the left, its value at the chosen moment is on the right."""
+    scale = chart.bounds(values)
     figure = NONE if (value := values[cursor]) is None else chart.format_value(value)
     shades_of_rows = shades(TIME if chart.logarithmic else AREA)
     # the uppermost dot stays blank, so that full charts do not touch
     dots = [0 if share is None else max(round(share * (4 * rows - 1)), 1) for share in chart.heights(values)]
     names = {rows - 1: chart.name, rows - 2: "log scale" if chart.logarithmic else ""}
-    remarks = {rows - 1: (figure, HEAD), rows - 2: (f"peak {highest}" if figure != highest else "", FAINT)}
+    ticks = {0: charts.without_zeros(chart.format_value(scale.low)) if scale.low else "0"}
+    ticks[rows - 1] = charts.without_zeros(chart.format_value(scale.high))
     lines = []
     for row in reversed(range(rows)):
         style = shades_of_rows[rows < 3 or row * 4 >= rows]
@@ -169,12 +178,12 @@ def _chart(
             for filled, is_unusual, (begin, end) in zip(dots, unusual, pairwise(edges), strict=True)
         ]
         signs[cursor] = (f"│{signs[cursor][0][1:]}", HEAD) if signs[cursor][0].isspace() else signs[cursor]
-        remark, style_of_remark = remarks.get(row, ("", ""))
+        name, tick = f"   {names.get(row, '')}", ticks.get(row, "")
         lines.append(
             line(
-                (f"{names.get(row, ''):>{_LABEL_WIDTH - 2}} │", FAINT),
+                (f"{name}{tick:>{_LABEL_WIDTH - 2 - len(name)}} {'┤' if tick else '│'}", FAINT),
                 *(("".join(sign for sign, _ in span), style) for style, span in groupby(signs, lambda sign: sign[1])),
-                (fit_right(remark, _PEAK_WIDTH), style_of_remark),
+                (fit_right(figure if row == rows - 1 else "", _VALUE_WIDTH), HEAD),
             )
         )
     return lines
@@ -206,15 +215,13 @@ def _waited_ms(wait: RecordedWait) -> int:
 
 
 def _wait_cells(wait: RecordedWait) -> tuple[str, ...]:
-    # the waits of kernel workers for a CPU are not recorded, nor those of short processes
-    is_one_process = wait.pid and not wait.kernel
     return (
         wait.program_label,
         f"≥ {count(wait.syncs)}" if wait.partly_traced else count(wait.syncs),
         duration_ns(wait.p50_us * 1000) if wait.p50_us else NONE,
         duration_ns(wait.longest_so_far_ms * 1e6),
         duration_ns(_waited_ms(wait) * 1e6),
-        duration_ns(wait.cpu_ms * 1e6) if wait.cpu_ms or is_one_process else NONE,
+        duration_ns(wait.cpu_ms * 1e6) if wait.counts_cpu else NONE,
         wait.cgroup,
         wait.file_label,
     )
@@ -287,15 +294,18 @@ def sentence(view: RecordingView, width: int) -> list[Text]:
     return headline(text, width, "; ")
 
 
-def incidents(view: RecordingView, width: int) -> list[Text]:
+def incidents(view: RecordingView, width: int, height: int) -> list[Text]:
     """Draw the beginning of the sentences of several incidents, by time. The one at the chosen moment is bold."""
-    listed = sorted(view.what_happened.incidents, key=lambda incident: incident.start + incident.end)
-    current = _incidents_at(view)[:1]
-    lines = [rule(width, f"{counted(len(listed), 'incident')}, by time", "n, p")]
-    for incident in listed:
-        text = incident_line(incident).partition(";")[0].partition(" in ")[0]
-        lines.append(line((f"   {fit(text, width - 4)}", HEAD if incident in current else "")))
-    return lines if len(listed) > 1 else []
+    listed, current = view.incidents, _incidents_at(view)[:1]
+
+    def draw(index: int) -> Text:
+        text = incident_line(listed[index]).partition(";")[0].partition(" in ")[0]
+        text = text if drawn_width(text) <= width - 4 else text.partition(" (at most ")[0]
+        return line((f"   {fit(text, width - 4)}", HEAD if listed[index] in current else ""))
+
+    selected = next((index for index, incident in enumerate(listed) if incident.end > view.time), len(listed) - 1)
+    title = rule(width, f"{counted(len(listed), 'incident')}, by time", "n, p")
+    return [title, *window(len(listed), draw, selected, height - 1)] if len(listed) > 1 else []
 
 
 def _incidents_at(view: RecordingView) -> list[Incident]:

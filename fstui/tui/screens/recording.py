@@ -67,7 +67,8 @@ class RecordingScreen(BaseScreen):
         with Container(id="both"):
             yield self.lines("timeline", self._draw_timeline, classes="rest", frame=True)
             with Container(id="moment"):
-                for draw in (drawing.waits, drawing.devices, drawing.incidents):
+                yield self.lines("incidents", self._draw_incidents, frame=True)
+                for draw in (drawing.waits, drawing.devices):
                     yield self.lines(draw.__name__, partial(self._draw, draw), frame=True)
                 yield self.lines("seconds", self._draw_seconds, frame=True)
         yield self.footer_lines()
@@ -126,9 +127,12 @@ class RecordingScreen(BaseScreen):
         return drawing.columns(view, self.part(part).size.width - 2 * self.part(part).has_frame)[0]
 
     @work(exclusive=True, group="read")
-    async def action_move(self, offset: int) -> None:
+    async def go_to(self, time: float) -> None:
+        await self._show(time)
+
+    def action_move(self, offset: int) -> None:
         if self.view is not None:
-            await self._show(self.view.time + offset * self.view.cell_s)
+            self.go_to(self.view.time + offset * self.view.cell_s)
 
     @work(exclusive=True, group="read")
     async def action_zoom(self, offset: int) -> None:
@@ -139,16 +143,19 @@ class RecordingScreen(BaseScreen):
             self.view = replace(self.view, cell_s=zooms[min(max(index, 0), len(zooms) - 1)], start=0.0, buckets={})
             await self._show(self.view.time)
 
-    @work(exclusive=True, group="read")
-    async def action_incident(self, offset: int) -> None:
+    def action_incident(self, offset: int) -> None:
         if self.view is None:
             return
-        middles = [(incident.start + incident.end) / 2 for incident in self.view.what_happened.incidents]
-        ahead = [time for time in middles if (time - self.view.time) * offset > 1]
+        ahead = [time for time in _middles(self.view) if (time - self.view.time) * offset > 1]
         if ahead:
-            await self._show(min(ahead) if offset > 0 else max(ahead))
+            self.go_to(min(ahead) if offset > 0 else max(ahead))
         else:
             self.say("There is no further incident.")
+
+    def action_choose_row(self, part: str, row: int) -> None:
+        """Go to the clicked incident."""
+        if self.view is not None:
+            self.go_to(_middles(self.view)[row])
 
     def action_copy(self) -> None:
         if self.view is not None:
@@ -157,7 +164,7 @@ class RecordingScreen(BaseScreen):
             self.copy(f"{self.view.what_happened.host}, {day} {sentence}")
 
     def action_scroll(self, lines: int) -> None:
-        for part in ("waits", "devices", "incidents"):
+        for part in ("waits", "devices"):
             self.part(part).scroll_lines(lines)
 
     def _draw_title(self, width: int, height: int) -> list[Text]:
@@ -168,11 +175,18 @@ class RecordingScreen(BaseScreen):
             return [rule(width), *paragraph(self._empty_text, width, " ")]
         return drawing.timeline(self.view, width, height)
 
+    def _draw_incidents(self, width: int, height: int) -> list[Text]:
+        return drawing.incidents(self.view, width, height) if self.view else []
+
     def _draw_seconds(self, width: int, height: int) -> list[Text]:
         return drawing.seconds(self.seconds_view, width, height) if self.seconds_view else []
 
     def _draw(self, draw: Callable[[RecordingView, int], list[Text]], width: int, height: int) -> list[Text]:
         return draw(self.view, width) if self.view else []
+
+
+def _middles(view: RecordingView) -> list[float]:
+    return [(incident.start + incident.end) / 2 for incident in view.incidents]
 
 
 async def _with_buckets(view: RecordingView, number: int) -> RecordingView:
