@@ -351,7 +351,7 @@ def _row(
     for column in columns:
         if column.title in bars:
             share, limit = bars[column.title]
-            colour = WARNING if share is not None and share >= limit else dim or AREA
+            colour = WARNING if share is not None and share >= limit else AREA
             spans += [(" " * column.gap, ""), *meter(share, column.width, colour)]
         else:
             spans.append((cell(column, values[column.title]), styles[column.title]))

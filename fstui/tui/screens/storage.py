@@ -172,7 +172,7 @@ class StorageScreen(BaseScreen):
         if self.row and self.row.target:
             nodes |= {node.id: node for node in self.row.target.stack if node.counted}
         self.activity.add(self.fstui.session.machine.counters(nodes.values()), after_pause=self._was_away)
-        self._was_away = False
+        self._was_away = not self.is_active  # the first survey may end after another screen was opened
 
     def refresh_rows(self) -> None:
         key, stats = self.rows[self.selected].key if self.row else None, self.activity.stats
