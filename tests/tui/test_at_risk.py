@@ -102,6 +102,16 @@ def test_only_shown_columns_are_explained() -> None:
         )
 
 
+def test_a_single_row_has_no_bar() -> None:
+    files = [file(f"/srv/{name}/data", f"{name} (9)", dirty_bytes=MIB) for name in ("one", "two")]
+    for number in (1, 2):
+        screen = AtRiskScreen(screens.DATA)
+        shown = rows(replace(screen.view, state=AtRisk(files=tuple(files[:number]))), 120)
+        explained = "\n".join(map(str, screen._draw_about(120, 0)))
+        assert ("━" in str(shown[1])) is ("A bar" in explained) is (number == 2)
+        assert "number of names" not in explained, "there are none"
+
+
 def test_an_age_that_may_be_too_low_is_not_charted() -> None:
     recent = RecentSamples[Moment]()
     for at_s in range(1, 41):

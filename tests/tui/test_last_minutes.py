@@ -189,7 +189,7 @@ def test_only_a_busy_device_has_a_second_colour(busy_ms: int, styles: set[str]) 
 
 
 def test_a_chart_is_not_higher_than_useful() -> None:
-    assert len(of_programs(watched(*[SECOND] * 60), 200, 60)) == 2 * 16 + 2
+    assert len(of_programs(watched(*[SECOND] * 60), 200, 90)) == 2 * 32 + 2
 
 
 async def after_ticks(app: PreparedApp, number: int) -> Sequence[str]:

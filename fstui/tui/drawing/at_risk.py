@@ -35,7 +35,7 @@ from fstui.tui.drawing.charts import Figure
 from fstui.tui.iostats import RecentSamples, maximum
 from fstui.tui.styles import FAINT, TIME, verdict_style
 
-_BAR, _BAR_CELLS, _MIB = " ", 8, 1 << 20
+BAR, _BAR_CELLS, _MIB = " ", 8, 1 << 20
 _CELL_S = 5
 """Seconds per cell of the charts. Each new cell costs many bytes to send."""
 ROWS = (
@@ -43,7 +43,7 @@ ROWS = (
     Column("OLDEST", 10, right=True, gap=2, from_width=58),
     Column("≤ UNWRITTEN", 11, right=True, gap=2),
     Column("≤ IN CACHE", 10, right=True, gap=2),
-    Column(_BAR, _BAR_CELLS, gap=2, from_width=100),
+    Column(BAR, _BAR_CELLS, gap=2, from_width=100),
     Column("SYNCS", 7, right=True, from_width=88),
     Column("FILES", 5, right=True, gap=2, from_width=50),
     Column("WHERE", gap=2, cut="left"),
@@ -106,7 +106,9 @@ def last_minutes(
 ) -> Sequence[Text]:
     """Draw the charts, whose last column is the last second."""
     name = "at risk" if counts_all else "not synced"
-    return charts.last_minutes(name, _FIGURES, recent, _most, width=width, height=height, cell_s=_CELL_S, now=now)
+    return charts.last_minutes(
+        name, _FIGURES, recent, _most, width=width, height=height, cell_s=_CELL_S, now=now, always=(BYTES,)
+    )
 
 
 def title(view: RiskView, width: int) -> Text:
@@ -135,7 +137,7 @@ def rows(view: RiskView, width: int) -> list[Text]:
         if file.bytes or file.direct:
             groups[file.programs, PurePath(file.path).parent, file.direct].append(file)
     files = sorted(groups.values(), key=lambda group: -_bytes(group))
-    max_bytes = _bytes(files[0]) if files else 0
+    max_bytes = _bytes(files[0]) if len(files) > 1 else 0  # a single bar compares nothing
     cells = [_file_cells(group, max_bytes) for group in files]
     cells += [
         (row.program, seconds(row.oldest_s), counted(row.count, "name"), "", "", "", "", row.directory_label)

@@ -20,7 +20,7 @@ from fstui.tui.styles import AREA, FAINT, HEAD, TIME, WARNING
 
 MIN_AREA_LINES = 5
 """Height of a rule, a name, two lines of chart and the time axis."""
-_MAX_CHART_LINES = 16
+_MAX_CHART_LINES = 32
 """Maximum height of a chart and its name. A taller chart would show no more detail."""
 _LABEL_WIDTH = 8
 _WIDE_SCREEN = 110
@@ -182,8 +182,12 @@ def last_minutes(
     height: int,
     cell_s: int | None = None,
     now: Sample | None = None,
+    always: tuple[Figure, ...] = (),
 ) -> Sequence[Text]:
-    """Draw area charts of samples. ``join`` combines the samples of half a cell. ``now``: the last cell."""
+    """Draw area charts of samples. ``join`` combines the samples of half a cell. ``now``: the last cell.
+
+    ``always``: the figures to chart if all are 0.
+    """
     if height < MIN_AREA_LINES:
         return ()
     layout = chart_layout(width, len(figures[-1]))
@@ -194,12 +198,14 @@ def last_minutes(
         return (rule(width, name, "measuring"),) if recent.end_s else ()
     series = [join(samples) if samples else None for samples in recent.series(cell_s, half_cells)]
     series += [now, now] if now is not None else []
-    shown = _nonzero(figures[layout.columns - 1], series)
+    shown = _nonzero(figures[layout.columns - 1], series) or always
     if not shown:
         return (rule(width, name, f"nothing in the last {_duration(min(last_s, last_s - first_s))}"),)
     if len(shown) < layout.columns:  # fewer and wider charts
         figures = (shown,) * len(figures)
-        return last_minutes(name, figures, recent, join, width=width, height=height, cell_s=cell_s, now=now)
+        return last_minutes(
+            name, figures, recent, join, width=width, height=height, cell_s=cell_s, now=now, always=always
+        )
     measured = [sample is not None and any(figure.value(sample) is not None for figure in shown) for sample in series]
     remarks = ["gaps: not measured"] * (not all(measured[measured.index(True) :]))
     remarks += [f"redrawn every {cell_s} s"] * (now is None)

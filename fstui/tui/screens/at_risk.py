@@ -24,9 +24,22 @@ if TYPE_CHECKING:
     from fstui.runs.watch import WatchInProgress
 
 
-_ABOUT_SENTENCES = 6  # of the help, which explain the columns
-_CACHE = "≤ IN CACHE"
-_CHART_LINES = 18  # on a huge screen; on other screens, the charts take what the table leaves
+_NAMES = "names"
+_LEGEND = {
+    "": "This is what each program would lose on this filesystem if the power failed now.",
+    "≤ UNWRITTEN": "≤ UNWRITTEN: dirty bytes in the page cache.",
+    _NAMES: "A number of names: files that were created, renamed or linked in a directory that was not synced.",
+    "≤ IN CACHE": (
+        "≤ IN CACHE: bytes that the disk's volatile cache may still hold, because the disk has not been flushed since "
+        "they were written."
+    ),
+    "FILES": "The files of a program in one directory share a row; its path is relative to the mount point.",
+    drawing.BAR: "A bar compares their bytes with the largest row.",
+    "OLDEST": "OLDEST is the age of the oldest of these bytes or names.",
+}
+"""What a row shows, by the titles of the columns."""
+_ALWAYS_SHOWN = ("≤ UNWRITTEN", "≤ IN CACHE", "OLDEST")
+"""Columns of a table without rows."""
 
 
 class AtRiskScreen(LiveWatchScreen):
@@ -35,15 +48,10 @@ class AtRiskScreen(LiveWatchScreen):
     KEYS = (BACK, HELP, QUIT, PAGE_UP, PAGE_DOWN)
     SCROLLED_PART = "files"
     HELP_TEXT = (
-        "This is what each program would lose on this filesystem if the power failed now. ≤ UNWRITTEN: dirty bytes in "
-        "the page cache, or the number of new names (of files that were created, renamed or linked) in a directory "
-        "that was not synced. ≤ IN CACHE: bytes that the disk's volatile cache may still hold, because the disk has "
-        "not been flushed since they were written. The files of a program in one directory share a row; its path is "
-        "relative to the mount point. A bar, on a wide terminal, compares their bytes with the largest row. OLDEST is "
-        "the age of the oldest of these bytes or names. A program that syncs each write has no row. A database can "
-        "restore its data files from its write-ahead log, so only the log matters. A line below the table names the "
-        "file that a program syncs most often, and the O_DIRECT writes that may still be in the disk's cache. fstui "
-        "reads no file and syncs nothing. More: 'fstui explain at-risk'."
+        f"{' '.join(_LEGEND.values())} A program that syncs each write has no row. A database can restore its data "
+        "files from its write-ahead log, so only the log matters. A line below the table names the file that a program "
+        "syncs most often, and the O_DIRECT writes that may still be in the disk's cache. fstui reads no file and "
+        "syncs nothing. More: 'fstui explain at-risk'."
     )
 
     def __init__(self, target: Target) -> None:
@@ -53,14 +61,14 @@ class AtRiskScreen(LiveWatchScreen):
 
     def compose(self) -> ComposeResult:
         yield self.lines("title", lambda width, _: [drawing.title(self.view, width)], classes="line")
-        yield self.lines("total", self._draw_total, full_height=lambda: self.max_height("total", self._draw_total))
-        with Container(id="both"):
-            files_height = partial(self.max_height, "files", self._draw_files)
-            yield self.lines("files", self._draw_files, full_height=files_height, frame=True)
-            with Container(id="notes"):
-                yield self.lines("about", self._draw_about, classes="wide", frame=True)
-                yield self.lines("path", self._draw_path, classes="huge", frame=True)
-        yield self.lines("minutes", self._draw_minutes, full_height=lambda: _CHART_LINES, frame=True)
+        total, files = ("total", self._draw_total), ("files", self._draw_files)
+        yield self.lines(*total, full_height=partial(self.max_height, total))
+        yield self.lines(*files, full_height=partial(self.max_height, files), frame=True)
+        yield self.lines("minutes", self._draw_minutes, classes="rest", frame=True)
+        about, path = ("about", self._draw_about), ("path", self._draw_path)
+        with Container(id="notes"):
+            yield self.lines(*about, full_height=partial(self.max_height, about, path), classes="wide", frame=True)
+            yield self.lines(*path, full_height=partial(self.max_height, path, about), classes="huge", frame=True)
         yield self.footer_lines()
 
     async def start(self) -> WatchInProgress:
@@ -88,7 +96,7 @@ class AtRiskScreen(LiveWatchScreen):
         return drawing.path(self.view, width)
 
     def _draw_about(self, width: int, height: int) -> list[Text]:
-        sentences = [f"{sentence}." for sentence in self.HELP_TEXT.split(". ")[:_ABOUT_SENTENCES]]
-        if _CACHE not in self.view.used_columns:
-            sentences = [sentence for sentence in sentences if not sentence.startswith(_CACHE)]
+        has_names = any(row.directory for row in self.view.state.names) if self.view.state else False
+        shown = {"", *(self.view.used_columns or _ALWAYS_SHOWN), *([_NAMES] if has_names else [])}
+        sentences = [sentence for key, sentence in _LEGEND.items() if key in shown]
         return [rule(width, "how to read it"), *(part for sentence in sentences for part in paragraph(sentence, width))]

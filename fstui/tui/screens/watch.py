@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 from rich.text import Text
 from textual import work
 from textual.app import ComposeResult
+from textual.containers import Container
 
 from fstui.model.errors import Refused, sentence_of
 from fstui.model.quantities import clock, size
@@ -83,12 +86,17 @@ class LiveWatchScreen(BaseScreen):
     def conclusion(self) -> str:
         return ""
 
-    def max_height(self, name: str, draw: Draw) -> int:
-        """Return the largest height of a part since the last resize. Each change of a height repaints the screen."""
-        part = self.part(name)
-        width = (part.size.width or self.size.width) - 2 * part.has_frame
-        self._max_heights[name] = max(self._max_heights.get(name, 0), len(draw(width, UNBOUNDED)))
-        return self._max_heights[name]
+    def max_height(self, *parts: tuple[str, Draw]) -> int:
+        """Return the largest height of a part since the last resize. Each change of a height repaints the screen.
+
+        The other parts are next to it on a huge screen, where all have the same height.
+        """
+        parts = parts if self.has_class("-huge") else parts[:1]
+        for name, draw in parts:
+            part = self.part(name)
+            width = (part.size.width or self.size.width) - 2 * part.has_frame
+            self._max_heights[name] = max(self._max_heights.get(name, 0), len(draw(width, UNBOUNDED)))
+        return max(self._max_heights[name] for name, _ in parts)
 
     def on_resize(self) -> None:
         self._max_heights.clear()
@@ -147,8 +155,8 @@ class WatchScreen(LiveWatchScreen):
         "similar calls, O_DSYNC writes, and syncs through io_uring. P50, P99 and MAX are the times of a whole sync. "
         "DEVICE MEAN is the part that the devices take, on average; CPU WAIT ≤ is the part that may have been a wait "
         "for a CPU. WAITING is the share of the time in which a program waits. FILE is relative to the mount point. "
-        "The charts are redrawn every few seconds. They show averages, and the longest sync, of all programs together "
-        "and of the devices named above them. Below are all devices of this filesystem with their own times. fstui "
+        "Then come all devices of this filesystem with their own times. The charts are redrawn every few seconds. They "
+        "show averages, and the longest sync, of all programs together and of the devices named above them. fstui "
         "writes no test data. Without root, the screen shows only what /proc reports: the devices' counters and the "
         "processes that write. A narrow terminal leaves out some columns."
     )
@@ -168,11 +176,13 @@ class WatchScreen(LiveWatchScreen):
 
     def compose(self) -> ComposeResult:
         yield self.lines("title", self._draw_title, classes="line")
-        yield self.lines(
-            "sentence", self._draw_sentence, full_height=lambda: self.max_height("sentence", self._draw_sentence)
-        )
-        yield self.lines("waits", self._draw_waits, classes="rest", frame=True)
-        yield self.lines("devices", self._draw_devices, frame=True)
+        sentence = ("sentence", self._draw_sentence)
+        yield self.lines(*sentence, full_height=partial(self.max_height, sentence))
+        waits, devices = ("waits", self._draw_waits), ("devices", self._draw_devices)
+        with Container(id="both"):
+            yield self.lines(*waits, full_height=partial(self.max_height, waits, devices), frame=True)
+            yield self.lines(*devices, full_height=partial(self.max_height, devices, waits), frame=True)
+        yield self.lines("minutes", self._draw_minutes, classes="rest", frame=True)
         yield self.footer_lines()
 
     async def start(self) -> WatchInProgress:
@@ -207,15 +217,15 @@ class WatchScreen(LiveWatchScreen):
     def _draw_sentence(self, width: int, height: int) -> list[Text]:
         return headline(self._sentence, width, ": ")
 
-    def _draw_waits(self, width: int, height: int) -> list[Text]:
-        top = [rule(width, "programs that wait", "the last second")] if self.part("waits").has_frame else []
-        rows = [*top, *self._waits(width), line()]
-        height -= len(rows)
+    def _draw_minutes(self, width: int, height: int) -> Sequence[Text]:
         name = " · ".join(("all programs", " + ".join(self._charted_devices)))
-        minutes = charts.last_minutes(
+        return charts.last_minutes(
             name, charts.SYNC_FIGURES, self._recent, total, width=width, height=height, cell_s=_CELL_S
         )
-        return [*rows, *[line()] * (height - len(minutes)), *minutes]  # the charts stay where they are
+
+    def _draw_waits(self, width: int, height: int) -> list[Text]:
+        top = [rule(width, "programs that wait", "the last second")] if self.part("waits").has_frame else []
+        return [*top, *self._waits(width)]
 
     def _waits(self, width: int) -> list[Text]:
         """Draw the programs that waited, longest first. Without the kernel's trace, draw those that wrote most."""
