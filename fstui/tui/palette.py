@@ -70,9 +70,9 @@ class EntryProvider(Provider):
             self.saved_runs_task.cancel()
 
     async def discover(self) -> Hits:
-        kinds = (self._keys(), self._screens())
+        keys = (*self._keys(), *self._screens())
         others = () if self._fstui.run_in_progress else (self._scenarios(), self._mounts(), self._lessons())
-        for entries in map(tuple, (*kinds, *others)):
+        for entries in (keys, *map(tuple, others)):
             for entry, drawn in zip(entries, self._lines(entries), strict=True):
                 yield DiscoveryHit(drawn, entry.run)
 

@@ -122,10 +122,10 @@ async def test_click_selects_a_saved_run_and_wheel_scrolls_a_page() -> None:
         lines = await clicked(pilot, "04 Oct 08:00")
         assert isinstance(app.screen, HistoryScreen) and app.screen.chosen and app.screen.chosen.id == "run4"
         assert any("run4.json" in line for line in lines)
-        first = (await press(pilot, "question_mark"))[1]
+        first = (await press(pilot, "question_mark"))[5]
         await pilot._post_mouse_events([MouseScrollDown], "#page", button=0)
         await pilot.pause()
-        assert screen_lines(app)[1] != first
+        assert screen_lines(app)[5] != first
 
 
 async def test_click_selects_a_scenario_or_setting_and_starts_nothing() -> None:

@@ -43,7 +43,7 @@ NEXT, TERMS = "What to do next", "Terms"
 MIN_TWO_COLUMN_WIDTH = 150
 """The width of the narrowest screen that shows two cards side by side."""
 MAX_TEXT_WIDTH = 114
-INDEX = (Column("TERM", 20, gap=2), Column("MEANING", gap=2, from_width=60))
+INDEX = (Column("TERMS", 20, gap=2), Column("MEANING", gap=2, from_width=60))
 """The columns of the index of terms."""
 
 
@@ -245,8 +245,8 @@ class GlossaryScreen(BaseScreen):
         columns = fit_columns(INDEX, width)
 
         def cells(name: str) -> list[Text]:
-            values = {"TERM": self._spellings[name], "MEANING": glossary.first_sentence(name)}
-            return row_cells(columns, values, {"TERM": HEAD if name in self._own else "", "MEANING": FAINT})
+            values = {"TERMS": self._spellings[name], "MEANING": glossary.first_sentence(name)}
+            return row_cells(columns, values, {"TERMS": HEAD if name in self._own else "", "MEANING": FAINT})
 
         return TableContent(columns, {name: partial(cells, name) for name in self._spellings})
 
