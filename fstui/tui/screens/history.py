@@ -363,9 +363,11 @@ class TrendScreen(HistoryScreen):
             return []
         runs = self._chosen_series
         others = runs_with_other_settings(chosen, self._all_runs)
-        table_height = min(len(runs) + 2, height // 3)
+        table_height = min(len(runs) + 2, height * 2 // 5)
         if table_height < _MIN_SERIES_LINES or height - table_height < _MIN_CHART_LINES:
             return drawing.trend(runs, others, chosen, width, height)
         lines = drawing.trend(runs, others, chosen, width, height - table_height)
-        lines.append(rule(width, "runs of this series", "the newest first"))
+        table_height = height - len(lines)
+        order = "the newest first" if len(runs) <= table_height - 2 else f"the newest {table_height - 2} of {len(runs)}"
+        lines.append(rule(width, "runs of this series", order))
         return lines + drawing.run_table(runs[::-1], width, table_height - 1)

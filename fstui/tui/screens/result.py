@@ -217,27 +217,31 @@ class ResultScreen(BaseScreen):
         self.app.push_screen(PageScreen("result", [(finding.rule if finding else "", draw)]))
 
     def _draw_detail(self, width: int, height: int) -> list[Text]:
-        self._shown_above = {IO_PATH} if self.has_class("-huge") and self._step else set()
-        if not self.part("detail").has_frame:
-            return self._explanation(self.chosen, width, UNBOUNDED if self.shows_all_evidence else height)
-        name = _title_of(self.chosen)
-        drawn = self._explanation(self.chosen, width, UNBOUNDED if self.shows_all_evidence else height - 1)
-        repeats_name = drawn and drawn[0].plain.strip() == name
-        lines = [rule(width, name), *(drawn[1:] if repeats_name else drawn)]
-        return [*lines, *self._further_sections(name, width, height - len(lines))]
+        has_frame, name = self.part("detail").has_frame, _title_of(self.chosen)
+        lines = self._explanation(self.chosen, width, UNBOUNDED if self.shows_all_evidence else height - has_frame)
+        sections: dict[str, list[Text]] = {}
+        if has_frame:
+            repeats_name = lines and lines[0].plain.strip() == name
+            lines = [rule(width, name), *(lines[1:] if repeats_name else lines)]
+            sections = self._further_sections(name, width, height - len(lines))
+        shown_above = {*sections, *([IO_PATH] if self.has_class("-huge") and self._step else [])}
+        if shown_above != self._shown_above:
+            self._shown_above = shown_above
+            self.call_later(self.part("steps").redraw)  # Textual may have drawn them before this part
+        return [*lines, *(text for drawn in sections.values() for text in drawn)]
 
-    def _further_sections(self, name: str, width: int, height: int) -> list[Text]:
+    def _further_sections(self, name: str, width: int, height: int) -> dict[str, list[Text]]:
         """Draw the sections of the result that fit into the empty part of a frame. ``name``: what it already shows."""
         shows_path = self.has_class("-huge") or name == IO_PATH
         sections = {} if shows_path else {IO_PATH: drawing.io_path_lines(self.result, self._step, width)}
         others = (detail for detail in self.details if detail.title not in (name, IO_PATH))
         sections |= {detail.title: [rule(width, detail.title), *detail.draw(width)] for detail in others}
-        drawn: list[Text] = []
+        fitting: dict[str, list[Text]] = {}
         for title, lines in sections.items():
-            if lines and len(drawn) + len(lines) <= height:
-                drawn += lines
-                self._shown_above.add(title)
-        return drawn
+            if lines and len(lines) <= height:
+                fitting[title] = lines
+                height -= len(lines)
+        return fitting
 
     @property
     def _step(self) -> Step | None:
