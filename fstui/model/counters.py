@@ -119,8 +119,8 @@ class DeviceTrace(Base, frozen=True, kw_only=True):
     """Flushes that fstui's probes, and the servers that it started, requested. None here and below: unknown, because an
     event was lost."""
     requested_by_kernel_threads: int | None = msgspec.field(name="asked_by_kernel_threads")
-    """Flushes that a journal's thread, a loop's worker or writeback requested. None also in a pid namespace: there
-    they are part of ``requested_by_others``."""
+    """Flushes that a journal's thread, a loop's worker or writeback requested. Earlier versions also traced in a pid
+    namespace: there it is None, and ``requested_by_others`` contains them."""
     requested_by_others: int | None = msgspec.field(name="asked_by_others")
     fua_writes: int | None
     """FUA writes of all processes."""

@@ -141,7 +141,7 @@ def _own_requests(trace: DeviceTrace) -> int:
 
 
 def _possibly_own_requests(trace: DeviceTrace) -> int:
-    if trace.requested_by_kernel_threads is None:  # in a pid namespace, kernel threads are counted as other programs
+    if trace.requested_by_kernel_threads is None:  # an earlier version counted them as other programs in a container
         return _all_requests(trace)
     # FUA writes of all processes, because a kernel thread such as a journal may send them on behalf of fstui
     return (trace.requested_by_us or 0) + trace.requested_by_kernel_threads + (trace.fua_writes or 0)

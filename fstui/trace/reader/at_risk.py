@@ -22,11 +22,11 @@ from fstui.trace.reader.exposure import DatedBytes, Exposure, Totals, WriteCache
 from fstui.trace.reader.files import block_device, request_devices
 from fstui.trace.reader.new_entries import NewEntries, find_directory, writeback_age_s
 from fstui.trace.reader.open_files import EVERYTHING, CachestatError, Opener, OpenFile, OpenFiles, Scope
-from fstui.trace.reader.processes import ProcessCache, TracedProcess, in_outermost_namespace
+from fstui.trace.reader.processes import ProcessCache, TracedProcess
 from fstui.trace.reader.program import serve
 from fstui.trace.reader.syncs import FileNumber, Syncs
 from fstui.trace.reader.tracefs import PREFIX, TracefsError, reason_of
-from fstui.trace.reader.watch import IN_CONTAINER, INTERVAL_S, wait_for_close
+from fstui.trace.reader.watch import INTERVAL_S, wait_for_close
 
 POLL_INTERVAL_S = 0.1
 MAX_ROWS = 40
@@ -397,8 +397,6 @@ def make_tracker(settings: dict[str, Any]) -> AtRiskTracker:
     untraced: str | None = settings["untraced"]
     if settings["name"]:
         try:
-            if not in_outermost_namespace():
-                raise TracefsError(IN_CONTAINER)
             syncs, untraced = Syncs(PREFIX + settings["name"], settings["device"]), None
         except (TracefsError, OSError) as problem:
             untraced = reason_of(problem)

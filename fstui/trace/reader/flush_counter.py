@@ -21,7 +21,7 @@ from fstui import proc
 from fstui.measure.wire.stdio import read_line, say
 from fstui.trace.reader.devices import FLUSH_FIRST, FUA, Requests, request_flags
 from fstui.trace.reader.events import Event
-from fstui.trace.reader.processes import KTHREADD, Lineage, Owner, family, in_outermost_namespace, outermost_numbers
+from fstui.trace.reader.processes import KTHREADD, Lineage, Owner, family
 from fstui.trace.reader.program import serve
 from fstui.trace.reader.recording import EventRecording, TracedEvent
 from fstui.trace.reader.tracefs import MEMORY_DIVISOR, MIB, PREFIX, Instance, TracefsError, find_tracefs
@@ -82,11 +82,11 @@ class DeviceSums:
         self._flushes[owner] += bool(flags & FLUSH_FIRST)
         self._fua[owner] += bool(flags & FUA)
 
-    def as_dict(self, lost_events: int, kernel_threads_known: bool, requests_known: bool) -> dict[str, Any]:
+    def as_dict(self, lost_events: int, requests_known: bool) -> dict[str, Any]:
         """Return the counts. If events were lost, each is None. ``requests_known``: all requests were recorded."""
         sums = {
             "asked_by_us": self._flushes["own"],
-            "asked_by_kernel_threads": self._flushes["kernel_threads"] if kernel_threads_known else None,
+            "asked_by_kernel_threads": self._flushes["kernel_threads"],
             "asked_by_others": self._flushes["others"],
             "fua_writes": self._fua.total(),
             "fua_writes_by_us": self._fua["own"],
@@ -114,7 +114,6 @@ class FlushCounter(EventRecording):
         """Whether all requests of the traced part of the step were recorded."""
         self._bytes_before_step = 0
         self._lineage = Lineage()
-        self._in_outermost_namespace = in_outermost_namespace()
         self._max_buffered_bytes = min(MAX_BUFFERED_BYTES, proc.meminfo().get("MemAvailable", 0) // MEMORY_DIVISOR)
         super().__init__(name, lambda: self._enable(own_pids))
 
@@ -130,8 +129,7 @@ class FlushCounter(EventRecording):
         self.add_own(own_pids)
 
     def _add_kernel_threads(self) -> None:
-        if self._in_outermost_namespace:
-            self._lineage.add("kernel_threads", family([KTHREADD]))
+        self._lineage.add("kernel_threads", family([KTHREADD]))
 
     def _device_filter(self, requests: str) -> str:
         if len(self._devices) > MAX_FILTER_DEVICES:
@@ -148,13 +146,9 @@ class FlushCounter(EventRecording):
         self._record(frozenset())
 
     def add_own(self, pids: list[int]) -> None:
-        """Count these processes and their descendants as fstui's own. Raises TracefsError."""
-        if self._lineage.all_own(pids):
-            return
-        threads = family(pids)
-        if not self._in_outermost_namespace:
-            threads = outermost_numbers(f"{self.name}-numbers", threads)
-        self._lineage.add("own", threads)
+        """Count these processes and their descendants as fstui's own."""
+        if not self._lineage.all_own(pids):
+            self._lineage.add("own", family(pids))
 
     def read(self) -> None:
         """Empty the kernel's buffers. Stop recording requests if there are many. Add events up if many are buffered."""
@@ -185,7 +179,7 @@ class FlushCounter(EventRecording):
         if not self._recorded_events:
             self._add_kernel_threads()  # those that started during the pause
         self._record(EVENTS)
-        return [sums.as_dict(missing, self._in_outermost_namespace, requests_known) for sums in self._sums.values()]
+        return [sums.as_dict(missing, requests_known) for sums in self._sums.values()]
 
     def _add_events(self, until_ns: int) -> None:
         for event in self.events(until_ns):

@@ -4,33 +4,25 @@
 thread is known even if the thread ended long before its events are read.
 """
 
-import contextlib
 import os
-import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Literal, NamedTuple
 
 from fstui import proc
-from fstui.trace.reader.recording import EventRecording, TracedEvent
-from fstui.trace.reader.tracefs import TracefsError
 
 Owner = Literal["own", "kernel_threads", "others"]
 KTHREADD = 2
 """Pid of the parent of every kernel thread."""
-OUTERMOST_NAMESPACE = "pid:[4026531836]"
-"""The first pid namespace (kernel: PROC_PID_INIT_INO). Events always contain thread numbers of this namespace."""
 URING_WORKER = b"iou-wrk-"
 """Start of the name of an io_uring worker. The number of the thread for which it works follows (kernel:
 io_uring/io-wq.c)."""
-OOM_EVENT = "oom/oom_score_adj_update"
 KERNEL_THREAD = 0x00200000
 """PF_KTHREAD in the flags of /proc/PID/stat."""
 MAX_PROGRAMS = 8192
 
 
 class Lineage:
-    """The owners of threads. A new thread gets the owner of the thread that started it. Thread numbers are those of the
-    outermost pid namespace."""
+    """The owners of threads. A new thread gets the owner of the thread that started it."""
 
     def __init__(self) -> None:
         self._owners: dict[int, Owner] = {}
@@ -58,11 +50,6 @@ class Lineage:
         return owner or "others"
 
 
-def in_outermost_namespace() -> bool:
-    """Return whether /proc shows the process numbers of the kernel's events."""
-    return os.readlink("/proc/self/ns/pid") == OUTERMOST_NAMESPACE
-
-
 def family(roots: Collection[int]) -> list[int]:
     """Return the threads of these processes and of all their descendants."""
     parents = {pid: process.parent for pid in proc.pids() if (process := proc.stat(pid))}
@@ -82,36 +69,6 @@ def threads(pid: int) -> list[int]:
         return [int(name) for name in os.listdir(f"/proc/{pid}/task")]
     except OSError:
         return []
-
-
-def outermost_numbers(name: str, threads: Iterable[int]) -> list[int]:
-    """Return the numbers that these threads have in the outermost pid namespace. Raises TracefsError.
-
-    A container has other numbers than the kernel's events. Writing the same value to a thread's oom_score_adj has no
-    effect, but causes an event with the outermost number.
-    """
-    recording = EventRecording(name)
-    try:
-        recording.enable(TracedEvent(OOM_EVENT, ("pid",), f"common_pid == {recording.thread}"))
-        count = sum(map(rewrite_oom_score, threads))
-        recording.collect()
-        numbers = [int(number) for _, _, (number,) in recording.events(time.monotonic_ns())]
-    finally:
-        recording.remove()
-    if len(numbers) != count:
-        raise TracefsError("the thread numbers of this pid namespace cannot be mapped to those of the kernel's events")
-    return numbers
-
-
-def rewrite_oom_score(thread: int) -> bool:
-    """Write the current value to oom_score_adj. Returns False if the thread has ended."""
-    with contextlib.suppress(OSError), open(f"/proc/{thread}/oom_score_adj", "r+", encoding="ascii") as file:
-        value = file.read()
-        file.seek(0)
-        file.write(value)
-        file.flush()
-        return True
-    return False
 
 
 class TracedProcess(NamedTuple):

@@ -19,7 +19,7 @@ from fstui.measure.wire.stdio import say
 from fstui.trace.reader.devices import DeviceRecording, read_counters
 from fstui.trace.reader.durations import Durations
 from fstui.trace.reader.files import FileLocations, block_device, request_devices
-from fstui.trace.reader.processes import WORKERS, Lineage, ProcessCache, TracedProcess, family, in_outermost_namespace
+from fstui.trace.reader.processes import WORKERS, Lineage, ProcessCache, TracedProcess, family
 from fstui.trace.reader.program import serve
 from fstui.trace.reader.recording import EventRecording, TracedEvent
 from fstui.trace.reader.spans import MAX_ROWS, Span, WaitKey, WaitRow, WaitRows
@@ -27,7 +27,6 @@ from fstui.trace.reader.tracefs import PREFIX, TracefsError
 from fstui.trace.reader.waits import EVENTS, FILTERS, FREQUENT_EVENTS, SyncedFile, SyncWaits
 
 INTERVAL_S = 1.0
-IN_CONTAINER = "in a container, process ids differ from those in the kernel's trace events"
 COMMIT_BEGAN = TracedEvent("jbd2/jbd2_start_commit", ("dev",))
 COMMIT_ENDED = TracedEvent("jbd2/jbd2_end_commit", ("dev",))
 ERROR_SET = TracedEvent("filemap/filemap_set_wb_err", ("i_ino", "s_dev", "errseq"))
@@ -42,8 +41,6 @@ class WaitRecording(EventRecording):
 
     def __init__(self, name: str, *, pid: int | None, device: int | None, calls: bool) -> None:
         """Start recording. Raises TracefsError, OSError. In this case no trace instance remains."""
-        if not in_outermost_namespace():
-            raise TracefsError(IN_CONTAINER)
         self._pid, self._device, self._calls = pid, device, calls
         self._lineage: Lineage | None = None
         self.waits = SyncWaits()

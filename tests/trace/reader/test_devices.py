@@ -51,7 +51,7 @@ def test_flushes_are_counted_by_owner_and_timed() -> None:
     sums.requests.add_issued(400, 88, b"WS")
     sums.requests.add_completed(450, 88, b"WS")
     sums.requests.add_completed(460, 88, b"WS")
-    assert sums.as_dict(lost_events=0, kernel_threads_known=True, requests_known=True) == {
+    assert sums.as_dict(lost_events=0, requests_known=True) == {
         "device": "sda",
         "asked_by_us": 1,
         "asked_by_kernel_threads": 1,
@@ -70,24 +70,21 @@ def test_a_lost_event_makes_all_counts_unknown() -> None:
     sums.add_bio(b"FWS", "own")
     sums.requests.add_issued(1, 0, b"FF")
     sums.requests.add_completed(2, 0, b"FF")
-    found = sums.as_dict(lost_events=3, kernel_threads_known=True, requests_known=True)
+    found = sums.as_dict(lost_events=3, requests_known=True)
     assert (found.pop("device"), found.pop("lost")) == ("sda", 3)
     assert set(found.values()) == {None}
 
 
 def test_devices_that_pass_bios_on_have_no_requests() -> None:
     sums = DeviceSums(TracedDevice("dm-0", 253 << 20, receives_requests=False))
-    assert sums.as_dict(lost_events=0, kernel_threads_known=False, requests_known=True)["requests"] is None
-    assert (
-        sums.as_dict(lost_events=0, kernel_threads_known=False, requests_known=True)["asked_by_kernel_threads"] is None
-    )
+    assert sums.as_dict(lost_events=0, requests_known=True)["requests"] is None
 
 
 def test_a_completion_without_a_request_is_ignored() -> None:
     sums = DeviceSums(DISK)
     sums.requests.add_completed(5, 0, b"FF")
     sums.requests.add_completed(5, 8, b"WS")
-    assert sums.as_dict(lost_events=0, kernel_threads_known=True, requests_known=True)["device_flush_ns"] is None
+    assert sums.as_dict(lost_events=0, requests_known=True)["device_flush_ns"] is None
 
 
 @given(st.lists(st.integers(0, 10**12), min_size=1, max_size=300))
