@@ -12,6 +12,15 @@ MOUNTINFO = "/proc/self/mountinfo"
 _OCTAL_ESCAPE = re.compile(rb"\\([0-3][0-7]{2})")
 ON_FROZEN = " (frozen filesystem)"
 """This stands after the name of a system call that waits for the end of a freeze."""
+_GENERIC_CALLS = {64: "write", 68: "pwrite64", 82: "fsync", 83: "fdatasync", 81: "sync", 227: "msync", 267: "syncfs"}
+SYSTEM_CALLS = {
+    "x86_64": {
+        1: "write", 18: "pwrite64", 20: "writev", 26: "msync", 74: "fsync", 75: "fdatasync", 162: "sync", 306: "syncfs",
+    },
+    "aarch64": _GENERIC_CALLS,
+    "riscv64": _GENERIC_CALLS,
+}.get(os.uname().machine, {})  # fmt: skip
+"""The calls that write or sync, by their number in /proc/PID/syscall. Empty if the numbers are not known here."""
 _IO_BYTES = rb"(?m)^read_bytes: (\d+)\nwrite_bytes: (\d+)"
 _DELETED = " (deleted)"
 _CGROUP_V1_LIMITS = ("read_bps", "write_bps", "read_iops", "write_iops")

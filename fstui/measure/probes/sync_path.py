@@ -16,18 +16,11 @@ from contextlib import ExitStack, suppress
 from itertools import count, cycle
 from typing import Any
 
-from fstui.proc import ON_FROZEN, io_cgroup, mapped_files, stubs_syncs
+from fstui.proc import ON_FROZEN, SYSTEM_CALLS, io_cgroup, mapped_files, stubs_syncs
 
 DSYNC_OPENS = 24
 FDATASYNC = {"x86_64": 75, "aarch64": 83, "riscv64": 83, "ppc64le": 148, "s390x": 148, "armv7l": 148, "i686": 148}
 """System call numbers of fdatasync, from the kernel's syscall tables."""
-CALL_NAMES = {
-    "x86_64": {
-        1: "write", 18: "pwrite64", 20: "writev", 26: "msync", 74: "fsync", 75: "fdatasync", 162: "sync", 306: "syncfs",
-    },
-    "aarch64": {64: "write", 68: "pwrite64", 82: "fsync", 83: "fdatasync", 81: "sync", 227: "msync", 267: "syncfs"},
-    "riscv64": {64: "write", 68: "pwrite64", 82: "fsync", 83: "fdatasync", 81: "sync", 227: "msync", 267: "syncfs"},
-}  # fmt: skip
 _WRITES = frozenset({"write", "pwrite64", "writev"})
 MAX_TRIES, TRIES_TIMEOUT_S = 24, 0.3
 """Maximum number of syncs to check for dirty pages, and time limit for these checks."""
@@ -117,7 +110,7 @@ def blocking_call(pid: int) -> str | None:
     number = read_text(f"{pid}/syscall").split(" ", 1)[0]
     if not number.lstrip("-").isdigit():
         return None
-    call = CALL_NAMES.get(os.uname().machine, {}).get(int(number), f"system call {number}")
+    call = SYSTEM_CALLS.get(int(number), f"system call {number}")
     is_frozen = call in _WRITES and read_text(f"{pid}/wchan") == "percpu_rwsem_wait"
     return call + ON_FROZEN if is_frozen else call
 

@@ -34,7 +34,7 @@ from fstui.trace.reader.program import remove_entry
 from fstui.trace.reader.recording import TracedEvent
 from fstui.trace.reader.spans import Span, WaitRow
 from fstui.trace.reader.tracefs import PREFIX, TracefsError, reason_of
-from fstui.trace.reader.waits import EVENTS, FILTERS, FUA_WRITES, SyncedFile
+from fstui.trace.reader.waits import EVENTS, FILTERS, FUA_WRITES, SYNC_CALLS, SyncedFile
 from fstui.trace.reader.watch import INTERVAL_S, WaitRecording
 
 WINDOW_S = 10.0
@@ -63,12 +63,6 @@ HEADER_INTERVAL_S = 300.0
 EXIT_REFUSED = 2
 """Exit status if recording could not start."""
 DISCARD_FIELDS = ("common_pid", "dev", "sector", "nr_sector", "rwbs")
-SYNC_CALL_NUMBERS: Mapping[str, frozenset[str]] = {
-    "x86_64": frozenset({"74", "75", "26", "162", "306", "277"}),
-    "aarch64": frozenset({"82", "83", "227", "81", "267", "84"}),
-}
-"""Numbers of the system calls in ``EVENTS["begin_call"]``, as in /proc/PID/syscall."""
-_SYNC_CALLS = SYNC_CALL_NUMBERS.get(os.uname().machine, frozenset())
 _RECORDED_FIELDS = (0, 2, 4, 6, 7, 15, 16, 11, 13, 14, 8)
 """Positions in /proc/diskstats, after the name, of the fields to record (Documentation/admin-guide/iostats.rst)."""
 _SECTOR_FIELDS = (2, 6, 13)
@@ -333,8 +327,9 @@ def switches(thread: int) -> int | None:
 
 def is_blocked(thread: int, file: SyncedFile) -> bool:
     """Return whether a thread is blocked in a sync of a file."""
-    if file.fd >= 0 and _SYNC_CALLS:  # a system call syncs the file
-        return proc.read_text(f"/proc/{thread}/syscall").partition(" ")[0] in _SYNC_CALLS
+    if file.fd >= 0 and proc.SYSTEM_CALLS:  # a system call syncs the file
+        number = proc.read_text(f"/proc/{thread}/syscall").partition(" ")[0]
+        return number.isdigit() and proc.SYSTEM_CALLS.get(int(number)) in SYNC_CALLS
     process = proc.stat(thread)
     return process is not None and process.state == "D"
 
