@@ -44,7 +44,7 @@ def remote_filesystem(case: Case) -> Iterator[Conclusion]:
     filesystem = _remote_filesystem(case.stack)
     if filesystem is None or case.configuration.breaks_sync:
         return
-    server, counts = remote.served_by(filesystem), tuple(_commit_counts(case, filesystem))
+    server, counts = kind(filesystem.kind).served_by, tuple(_commit_counts(case, filesystem))
     service = platforms.service(filesystem.kind, next(node.name for node in case.stack.children(filesystem)))
     documented = service.documented_durability if service and _may_be_durable(case) else None
     label = words.label(filesystem)

@@ -1,8 +1,8 @@
 """Filesystems that another host or a program provides: NFS, SMB, 9p, virtiofs, FUSE.
 
 fstui cannot see what a server does with a sync, only how this host mounted the filesystem: ``sync_option`` (sync |
-async), ``strict_sync`` (no: nostrictsync of SMB), ``vers``, ``hard`` (hard | soft), ``cache`` (SMB and 9p), ``trans``
-(9p). ``commit_count`` is the number of NFS COMMIT calls so far.
+async), ``strict_sync`` (no: nostrictsync of SMB), ``vers``, ``hard`` (hard | soft). ``commit_count`` is the number of
+NFS COMMIT calls so far.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,27 +12,18 @@ from fstui.model.counters import DeviceCounters
 from fstui.model.storage import Layer, Node, Reading
 from fstui.proc import MOUNTINFO, Mount, unescape
 from fstui.storage.layers.facts import off_reading
-from fstui.storage.layers.kinds import LayerKind, SkippedSync, kind
+from fstui.storage.layers.kinds import LayerKind, SkippedSync
 from fstui.storage.layers.readers import FilesystemReader, LayerDescription
 from fstui.storage.tree import Tree, integer
 
 MOUNTSTATS = "/proc/self/mountstats"
-OPTIONS = ("vers", "sync_option", "hard", "strict_sync", "cache", "trans")
+OPTIONS = ("vers", "sync_option", "hard", "strict_sync")
 """Readings of mount options."""
 _OTHER_TYPES = ("smbfs", "ncpfs", "ceph", "lustre", "afs", "coda", "orangefs", "beegfs", "gpfs")
 _STATS_BYTES = 16 << 20
 _SERVER_WRITE = 5
 """The index in the line ``bytes:`` of the number of bytes sent to the server."""
-_READING_OF = {"vers": "vers", "cache": "cache", "trans": "trans", "cache_mode": "cache"}
-"""The reading of each mount option."""
 _NFS, _CIFS = ("nfs", "nfs4"), ("cifs", "smb3")
-_SOCKETS = ("tcp", "unix", "fd", "rdma")
-"""Values of ``trans`` (9p) that reach a server."""
-
-
-def served_by(node: Node) -> str:
-    """Return what handles syncs. For 9p, ``trans`` shows whether that is a server or the host of this guest."""
-    return "the server" if node.value("trans") in _SOCKETS else kind(node.kind).served_by
 
 
 class RemoteReader(FilesystemReader):
@@ -53,11 +44,8 @@ class RemoteReader(FilesystemReader):
         return LayerDescription((bottom.id,), other_layers=(bottom,))
 
     def option_readings(self, mount: Mount) -> tuple[Reading, ...]:
-        options: dict[str, str] = {}
-        for option in mount.all_options:
-            name, equals, value = option.partition("=")
-            if equals and name in _READING_OF:
-                options[_READING_OF[name]] = value
+        version = mount.option("vers")
+        options = {"vers": version} if version else {}
         if self.layer_kind.name in _NFS:
             options["sync_option"] = "sync" if "sync" in mount.all_options else "async"
             options["hard"] = "soft" if {"soft", "softerr"}.intersection(mount.super_options) else "hard"
@@ -139,7 +127,8 @@ KINDS = (
     *(Remote(name=name, reason=_CIFS_SYNC) for name in _CIFS),
     *(Remote(name=name) for name in _OTHER_TYPES),
     _host_kind(name="virtiofs", reason="a sync goes to virtiofsd on the host"),
-    *(_host_kind(name=name) for name in ("9p", "vboxsf", "vmhgfs", "prl_fs", "hostfs")),
+    _host_kind(name="9p", served_by="the host or a server"),
+    *(_host_kind(name=name) for name in ("vboxsf", "vmhgfs", "prl_fs", "hostfs")),
     *(_fuse_kind(name=name) for name in ("fuse", "fuseblk")),
     *(_fuse_kind(name=name, pseudo=True) for name in ("fuse.lxcfs", "fuse.gvfsd-fuse", "fuse.portal")),
 )

@@ -25,10 +25,7 @@ def served(kind: str = "nfs4", **values: str) -> Target:
         (served("cifs"), "the server"),
         (served("fuse.sshfs"), "a program of this host"),
         (served("virtiofs"), "the host"),
-        (served("9p"), "the host"),
-        (served("9p", trans="virtio"), "the host"),
-        (served("9p", trans="tcp"), "the server"),
-        (served("9p", trans="unix"), "the server"),
+        (served("9p"), "the host or a server"),
     ],
     ids=lambda value: value.fstype if isinstance(value, Target) else "",
 )

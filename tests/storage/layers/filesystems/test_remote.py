@@ -69,14 +69,7 @@ def test_nfs_without_statistics_counts_nothing(box: Box) -> None:
 
 
 def test_nostrictsync_stops_flushes(box: Box) -> None:
-    box.mount("//nas/share", "/srv", "cifs", super_options="rw,vers=3.1.1,cache=strict,nostrictsync")
+    box.mount("//nas/share", "/srv", "cifs", super_options="rw,vers=3.1.1,nostrictsync")
     top = look(box).stack[0]
     assert read(top, "strict_sync")[0] == "no"
-    assert read(top, "cache")[0] == "strict"
     assert (top.sync, "nostrictsync" in top.reason) == ("stops", True)
-
-
-def test_9p_transport_and_cache(box: Box) -> None:
-    box.mount("share", "/srv", "9p", super_options="rw,access=client,trans=virtio,cache=loose")
-    top = look(box).stack[0]
-    assert (read(top, "trans")[0], read(top, "cache")[0]) == ("virtio", "loose")
