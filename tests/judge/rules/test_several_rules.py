@@ -16,7 +16,6 @@ STUBBED = Process(pipe_fsync_fails=False)
 SERVER = Node(id="remote:nfs4", layer="remote", kind="nfs4", name="filer:/vol1")
 NO_FLUSH = disk("vda", link="virtio", write_cache="write through", readings=readings(F_FLUSH="no", CONFIG_WCE="no"))
 ROTATING = drive(Medium(class_="hdd-7200", rpm=7200))
-CHEAP_FLAG = step("O_DSYNC", rate=9000, flushes=0.0, open_flags=("dsync",), sync="none")
 RESTING = {
     "consumer-nand-too-fast": evidence(consumer(), write(60), flushed(80)),
     "stated-durable": evidence(on_disk(filesystem(), drive(CONTROLLER)), flushed(100)),
@@ -24,7 +23,6 @@ RESTING = {
     "remote-filesystem": evidence(target(filesystem("nfs4", "/mnt", below=(SERVER.id,)), SERVER)),
     "virtio-no-flush": evidence(on_disk(filesystem(below=("vda",)), NO_FLUSH), host=GUEST),
     "usb-bridge": evidence(on_disk(filesystem(), disk(link="usb", write_cache="write through"))),
-    "odsync-cheaper": evidence(None, step(), CHEAP_FLAG),
     "same-block-rotation": evidence(
         on_disk(filesystem(), ROTATING), own_time(step("same", offsets="same", rate=118, ops=118), 8)
     ),
