@@ -45,7 +45,7 @@ def test_every_fact_has_its_tests() -> None:
 
 def test_earlier_questions_are_evaluated_first() -> None:
     names = [rule.name for rule in all_rules()]
-    expected = ["power-cut", "sync-stubbed", "flushes-missing", "same-block-rotation", "usb-bridge", "odsync-cheaper"]
+    expected = ["power-cut", "sync-stubbed", "flushes-missing", "same-block-rotation", "usb-bridge", "replica-cut"]
     assert [name for name in names if name in expected] == expected
     assert names.index("flushes-missing") < names.index("bytes-missing") < names.index("flushes-arrive")
     assert len(set(names)) == len(names) > 35

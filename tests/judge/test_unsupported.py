@@ -8,12 +8,14 @@ from collections.abc import Callable
 import pytest
 
 from fstui.model.judgement import Judgement
+from fstui.model.storage import Medium
 from fstui.storage.survey import survey
 from fstui.storage.tool_output import ToolOutput
 from tests.factories.box import Box
-from tests.factories.evidence import quiet, rules, verdict
+from tests.factories.evidence import METAL, quiet, rules, verdict
 from tests.factories.looking import target
-from tests.factories.steps import step
+from tests.factories.steps import own_time, step
+from tests.factories.storage import disk, filesystem, on_disk
 
 
 def judged(box: Box, table: str | None, flushes: dict[str, float | None]) -> Judgement:
@@ -46,26 +48,57 @@ def nvdimm(box: Box) -> None:
     box.mount("/dev/pmem0", "/srv", "ext4", super_options="rw,dax=always")
 
 
+def synced_writes(box: Box) -> None:
+    box.disk("sda")
+    box.mount("/dev/sda", "/srv", "ext4", super_options="rw,sync")
+
+
+def write_behind(box: Box) -> None:
+    box.disks("sda", "sdb")
+    box.md("md0", "raid1", ("sda", "sdb"), **{"dev-sda/state": "in_sync", "dev-sdb/state": "in_sync,write_mostly"})
+    box.write("/sys/block/md0/md/bitmap/backlog", "256")
+    box.mount("/dev/md0", "/srv", "ext4")
+
+
 @pytest.mark.parametrize(
     ("build", "device"),
     [
         (of_another_kind(""), "sda"),
         (of_another_kind("x: 0 4096 integrity {} 0 32 J 0"), "sda"),
         (of_another_kind("x: 0 4096 vdo V4 {} 1048576 4096 32768 16380"), "sda"),
+        (of_another_kind("x: 0 4096 snapshot-merge {} 8:16 P 8"), "sda"),
+        (of_another_kind("x: 0 4096 writecache s 8:16 {} 4096 1 cleaner"), "sda"),
+        (synced_writes, "sda"),
+        (write_behind, "sda"),
         (nvdimm, "pmem0"),
         (on("mtdblock5", "platform/spi0.0/mtd/mtd5"), "mtdblock5"),
         (on("nbd0"), "nbd0"),
         (on("sda", fstype="exfat"), "sda"),
         (on("sda", fstype="jfs"), "sda"),
     ],
-    ids=["a target that nothing tells", "dm-integrity", "dm-vdo", "NVDIMM with DAX", "flash", "nbd", "exFAT", "JFS"],
-)
+    ids=[
+        "a target that nothing tells", "dm-integrity", "dm-vdo", "a snapshot that is merged", "a cleaner's cache",
+        "mounted with sync", "write-behind", "NVDIMM with DAX", "flash", "nbd", "exFAT", "JFS",
+    ],
+)  # fmt: skip
 @pytest.mark.parametrize("flushes", [0, 1])
 def test_unsupported_storage_gives_cannot_tell(
     box: Box, build: Callable[[Box], str | None], device: str, flushes: float
 ) -> None:
     judgement = judged(box, build(box), {device: None if build is nvdimm else flushes})
     assert (judgement.verdict, judgement.confidence) == ("cannot-tell", "medium")
+
+
+def test_unsupported_setting_of_a_disk_that_works_gives_cannot_tell() -> None:
+    """The disk itself takes a revolution for each sync, which would otherwise make the verdict confident."""
+    turning = disk(medium=Medium(class_="hdd-7200", rpm=7200, write_cache="volatile", declared=True))
+    same = own_time(step("same block", offsets="same", rate=119), 8)
+    for top, expected in (
+        (filesystem(), ("consistent", "medium")),
+        (filesystem(sync_flag="S"), ("cannot-tell", "medium")),
+    ):
+        judgement = verdict(on_disk(top, turning), same, host=METAL, idle=quiet("sda"))
+        assert (judgement.verdict, judgement.confidence) == expected, judgement.sentence
 
 
 def test_volume_of_a_pod_without_sysfs_gives_cannot_tell(box: Box) -> None:

@@ -12,7 +12,6 @@ Make = Callable[[Path], AbstractContextManager[Storage]]
 
 ONE = (0.9, 1.1)
 BTRFS = (1.9, 2.2)
-TWICE = (1.9, 2.1)
 DATA_JOURNAL = (2.9, 3.1)
 
 
@@ -20,8 +19,6 @@ HONEST: dict[str, tuple[Make, tuple[float, float]]] = {
     "ext4": (disks.on_loop, ONE),
     "ext4 without a journal": (partial(disks.on_loop, mkfs=("-O", "^has_journal")), ONE),
     "ext4 data=journal": (partial(disks.on_loop, options="data=journal"), DATA_JOURNAL),
-    "ext4 mounted sync": (partial(disks.on_loop, options="sync"), TWICE),
-    "ext4 under chattr +S": (disks.under_chattr, TWICE),
     "ext3": (partial(disks.on_loop, fstype="ext3"), ONE),
     "ext2": (partial(disks.on_loop, fstype="ext2"), ONE),
     "xfs": (partial(disks.on_loop, fstype="xfs"), ONE),
@@ -46,6 +43,14 @@ def test_syncs_arrive_and_no_rule_reports_a_fault(workshop: Path, name: str) -> 
         assert "flushes-arrive" in headless.rules(run, "consistent")
         assert headless.judge_again(run) == run
         assert list(storage.directory.glob(".fstui-*")) == []
+
+
+@pytest.mark.parametrize("make", [partial(disks.on_loop, options="sync"), disks.under_chattr], ids=["-o sync", "+S"])
+def test_filesystem_that_syncs_every_write_is_not_judged(workshop: Path, make: Make) -> None:
+    with make(workshop) as storage:
+        run = headless.measure("fsync-rate", storage)
+        assert run.verdict == "cannot-tell", run.sentence
+        assert headless.rules(run, "cannot-tell") == {"unknown-layer"}
 
 
 def test_backing_file_hidden_by_a_later_mount_is_found(workshop: Path) -> None:

@@ -25,11 +25,11 @@ class Case:
         self.evidence = evidence
         self.host = evidence.host
         self.stack = Stack(evidence.target)
-        self.steps = Steps(evidence, self.stack)
+        self.steps = Steps(evidence)
         self.other_writers = OtherWriters(evidence.idle, self.stack)
         self.configuration = Configuration(evidence, self.stack, self.steps)
         self.flushes = RunFlushes(self.stack, self.steps, self.other_writers, self.configuration)
-        self.costs = Costs(self.steps, self.configuration, self.flushes)
+        self.costs = Costs(self.stack, self.steps, self.configuration, self.flushes)
         self.rotation = Rotation(evidence, self.stack, self.steps, self.configuration, self.flushes)
         self.commits = DatabaseCommits(self.steps, self.flushes)
 

@@ -16,7 +16,7 @@ from fstui.model.steps import Snapshot, Step
 from fstui.model.storage import Node
 from fstui.storage.layers.flushes import Range
 from fstui.storage.layers.forwarding import SOMETIMES, Delivery, Forwarded
-from fstui.storage.layers.kinds import kind
+from fstui.storage.layers.kinds import forwarding_of, kind
 
 Quantity = Literal["flushes", "fua", "bytes"]
 """``flushes``: empty flushes. ``fua``: FUA writes; a device without FUA counts each FUA write as a flush. ``bytes``:
@@ -101,27 +101,21 @@ class Composition:
         return self._edges[node.id]
 
     def _gets_every_write(self, node: Node) -> bool:
-        if node.id == self._filesystem.id:
-            return self._stack.gets_every_write(self._level)
-        return any(
-            node.id in self._members_with_every_write(above) and self._gets_every_write(above)
-            for above in (self._filesystem, *self._level.path)
-        )
-
-    def _members_with_every_write(self, node: Node) -> set[str]:
-        if kind(node.kind).may_reduce_bytes:
-            return set()
-        data_edges = [edge for edge in self._all_edges(node) if edge.forwarded.bytes in ("each", "shared")]
-        # if only one member received bytes, it received every write
-        written = [edge for edge in data_edges if self._received_bytes(edge.node) > 0] or data_edges
-        complete = written if len(written) == 1 else [edge for edge in data_edges if edge.forwarded.bytes == "each"]
-        return {edge.node.id for edge in complete}
+        """Return whether no layer above distributes writes, reduces them, or stores them in a file."""
+        layer = self._filesystem
+        for _ in (self._filesystem, *self._level.path):  # a limit, because a damaged document may contain a circle
+            if layer.id == node.id:
+                return self._filesystem == self._stack.levels[0].filesystem
+            holding_data = [edge.node for edge in self._all_edges(layer) if edge.forwarded.bytes in ("each", "shared")]
+            if len(holding_data) != 1 or kind(layer.kind).may_reduce_bytes:
+                break
+            (layer,) = holding_data
+        return False
 
     def _all_edges(self, node: Node) -> tuple[Edge, ...]:
         """Return the edges as if the layer received every write."""
-        forwards = kind(node.kind).forwards
         children = (child for child in self._stack.children(node) if child.id in self._path_ids)
-        return tuple(Edge(child, forwards(node, child.id, self._filesystem)) for child in children)
+        return tuple(Edge(child, forwarding_of(node, child.id, self._filesystem)) for child in children)
 
     def _arrived_range(self, node: Node, quantity: Quantity, paths: Counter[str], cache: dict[str, Range]) -> Range:
         if node.id not in cache:

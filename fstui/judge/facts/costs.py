@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from fstui.judge.facts.configuration import Configuration
 from fstui.judge.facts.run_flushes import RunFlushes
+from fstui.judge.facts.stack import Stack
 from fstui.judge.facts.steps import Steps, WriteStep
 from fstui.model.quantities import duration_ns
 from fstui.model.steps import Latency, Step
@@ -42,13 +43,13 @@ class Cost(NamedTuple):
 
 
 class Costs:
-    def __init__(self, steps: Steps, configuration: Configuration, flushes: RunFlushes) -> None:
-        self._steps, self._configuration, self._flushes = steps, configuration, flushes
+    def __init__(self, stack: Stack, steps: Steps, configuration: Configuration, flushes: RunFlushes) -> None:
+        self._stack, self._steps, self._configuration, self._flushes = stack, steps, configuration, flushes
 
     @cached_property
     def write(self) -> Cost | None:
-        """Tw; None if it was not measured, syncs are broken, O_DIRECT was buffered, or the mount syncs each write."""
-        if self._configuration.breaks_sync or self._flushes.buffered_direct or self._steps.has_sync_mount:
+        """Tw; None if it was not measured, syncs are broken, O_DIRECT was buffered, or a layer is unknown."""
+        if self._configuration.breaks_sync or self._flushes.buffered_direct or self._stack.unknown_layers:
             return None
         unsynced = [_whole_cost(step) for step in self._steps.unsynced_direct if step.overwrites_at_full_speed]
         parts = [

@@ -30,7 +30,6 @@ from fstui.storage.layers.flushes import (
     Range,
     expected_flushes,
     flushes_per_backing_fsync,
-    syncs_every_write,
 )
 
 LevelAccounts = tuple[FlushAccount, ...]
@@ -178,10 +177,10 @@ def _certain_bytes(write_step: WriteStep) -> int:
 
 
 def _adds_bytes(filesystem: Node, path: tuple[Node, ...]) -> bool:
-    """Return whether more bytes may arrive than were written: journals, parity, timestamps."""
+    """Return whether more bytes may arrive than were written: journals, parity, timestamps, unknown layers."""
     top_kind = kind(filesystem.kind)
-    adds_metadata = top_kind.writes_timestamps(filesystem) or syncs_every_write(filesystem)
-    adds_elsewhere = not top_kind.writes_in_place(filesystem) or any(
-        kind(node.kind).may_add_bytes(node) for node in path
+    if top_kind.writes_timestamps(filesystem) or not top_kind.writes_in_place(filesystem):
+        return True
+    return any(kind(node.kind).may_add_bytes(node) for node in path) or not all(
+        kind(node.kind).knows(node) for node in (filesystem, *path)
     )
-    return adds_metadata or adds_elsewhere

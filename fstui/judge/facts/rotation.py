@@ -242,7 +242,7 @@ class Rotation:
 
     @property
     def _may_be_cached(self) -> bool:
-        return any(
+        return bool(self._stack.unknown_layers) or any(
             kind(node.kind).may_cache
             or node.layer in {"pool", "remote", "memory"}
             or (node.value("zoned") or "none") != "none"

@@ -5,8 +5,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from fstui.judge import words
-from fstui.judge.facts.account import ENOUGH_SHARE, SURPLUS_TOLERANCE, FlushAccount, fewest_bytes, fewest_flushes
-from fstui.judge.facts.composition import flush_counters
+from fstui.judge.facts.account import ENOUGH_SHARE, FlushAccount, fewest_bytes, fewest_flushes
 from fstui.judge.facts.configuration import Configuration
 from fstui.judge.facts.flushes import LevelAccounts, compute_accounts
 from fstui.judge.facts.other_writers import OtherWriters
@@ -177,17 +176,6 @@ class RunFlushes:
         intervals = self._missing_in_intervals(whole_step) if whole_step else ()
         has_gap = any(interval and interval.per_sync < _GAP_SHARE * missing.per_sync for interval in intervals)
         return has_gap and None in intervals
-
-    def synced_by_flag(self, step: Step) -> bool:
-        """Return whether a quiet device received a flush for each write, although no sync is visible (chattr +S)."""
-        for node in self._stack.nodes:
-            counters = flush_counters(node, step)
-            flushes = counters.flushes if counters else None
-            other_flushes = (self._other_writers.flushes_per_s((node,)) or 0.0) * step.elapsed_s
-            is_quiet = other_flushes <= SURPLUS_TOLERANCE * step.ops
-            if flushes is not None and flushes >= ENOUGH_SHARE * step.ops and is_quiet:
-                return True
-        return False
 
     def advice(self, level: Level) -> str:
         """Return what the user can do if flushes or bytes are missing at ``level``."""

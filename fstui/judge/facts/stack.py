@@ -11,6 +11,7 @@ from fstui.model.storage import Node, Target
 from fstui.storage.layers import kind
 from fstui.storage.layers.facts import DEVICE_UNSEEN
 from fstui.storage.layers.forwarding import NOTHING, Forwarded
+from fstui.storage.layers.kinds import forwarding_of
 
 _LOG_ROLES = ("journal", "log")
 _AUXILIARY_ROLES = (*_LOG_ROLES, "metadata")
@@ -101,6 +102,12 @@ class Stack:
         return self._reached_layers(lambda forwarded: not forwarded.is_only_read)
 
     @cached_property
+    def unknown_layers(self) -> tuple[Node, ...]:
+        """The layers of which fstui does not know how they handle writes and flushes."""
+        judged = (node for node in self.written_layers if node.layer not in {"memory", "remote"})
+        return tuple(node for node in judged if not kind(node.kind).knows(node))
+
+    @cached_property
     def holding_devices(self) -> tuple[Node, ...]:
         """The lowest layers that hold acknowledged data, now or after a write-back. Excludes spares and read caches."""
         return tuple(node for node in self._reached_layers(lambda _: True) if node.lowest)
@@ -137,9 +144,6 @@ class Stack:
         direct = self.children(device)
         below_files = (below for node in direct if node.layer == "file" for below in self.children(node))
         return tuple(storing for node in (*direct, *below_files) for storing in self._storing_filesystems(node))
-
-    def gets_every_write(self, level: Level) -> bool:
-        return not any(above.may_reduce_bytes for above in self.levels[: self.levels.index(level)])
 
     def drops_flushes(self, level: Level, device: Node) -> bool | None:
         """Return whether a "write through" layer on the path makes the kernel drop flushes; None if this is unknown."""
@@ -215,8 +219,7 @@ class Stack:
 
     def _edges(self, node: Node) -> list[tuple[Node, Forwarded]]:
         """Return the layers directly below ``node``, and what it forwards to each."""
-        forwards = kind(node.kind).forwards
-        return [(child, forwards(node, child.id, self.nodes[0])) for child in self.children(node)]
+        return [(child, forwarding_of(node, child.id, self.nodes[0])) for child in self.children(node)]
 
     def _storing_filesystems(self, node: Node) -> Iterator[Node]:
         """Yield the filesystems that store the files of ``node``. An overlay stores its files in another filesystem."""

@@ -10,7 +10,7 @@ from fstui.judge.facts import Case
 from fstui.judge.facts.account import COMMIT_BYTES, SURPLUS_TOLERANCE, FlushAccount
 from fstui.judge.facts.composition import LevelCounts, level_counts, total_flushes
 from fstui.judge.facts.stack import Level
-from fstui.judge.facts.steps import MIN_SYNCS, writes_fua
+from fstui.judge.facts.steps import MIN_SYNCS, as_sync_writes, writes_fua
 from fstui.model.counters import DeviceCounters
 from fstui.model.settings import Settings
 from fstui.model.steps import Snapshot, Step
@@ -74,8 +74,8 @@ class StepCounts:
         level = self._level(step)
         if level is None:
             return None
-        in_effect = self._case.steps.settings_in_effect(settings)
-        counts = level_counts(self._case.stack, level, step, fua=in_effect is not None and writes_fua(in_effect))
+        sync_writes = as_sync_writes(settings)
+        counts = level_counts(self._case.stack, level, step, fua=sync_writes is not None and writes_fua(sync_writes))
         flushes = self._traced_flushes(step, level) or counts.flushes or total_flushes(counts.devices, step)
         return counts._replace(flushes=flushes)
 

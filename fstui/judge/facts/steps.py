@@ -7,13 +7,12 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from fstui.judge.facts.stack import Stack
 from fstui.measure.kinds import StepSettings
 from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.model.run import Evidence
 from fstui.model.settings import Figures, Settings
 from fstui.model.steps import CounterInterval, Step
-from fstui.storage.layers.flushes import Call, Sync, syncs_every_write
+from fstui.storage.layers.flushes import Call, Sync
 
 SYNC_CALLS = frozenset({"fsync", "fdatasync", "msync"})
 WRITE_CALLS = frozenset({"write", "pwrite", "pwritev", "pwritev2"})
@@ -25,7 +24,7 @@ MIN_INTERVAL_OPS = 8
 
 
 class WriteStep(NamedTuple):
-    """A step that writes and syncs. Its settings include O_DSYNC if the mount option ``sync`` implies it."""
+    """A step that writes and syncs."""
 
     step: Step
     settings: SyncWrites
@@ -41,7 +40,7 @@ class WriteStep(NamedTuple):
         if method is None:
             return None
         overwrites = settings.offsets != "append" and settings.prefill == "written"
-        return Sync(method, direct=self.direct, overwrites=overwrites, writes_per_sync=settings.sync_every)
+        return Sync(method, direct=self.direct, overwrites=overwrites)
 
     @property
     def direct(self) -> bool:
@@ -57,7 +56,6 @@ class WriteStep(NamedTuple):
 
     @property
     def syncs(self) -> int:
-        """The number of syncs. With the mount option ``sync``, every write is a sync."""
         return self.settings.syncs(self.step.ops, self.step.syncs, Figures())
 
     @property
@@ -106,20 +104,14 @@ class WriteStep(NamedTuple):
 class Steps:
     """The selections of steps. The steps of ``measured``, ``synced`` and ``unsynced_direct`` have one writer."""
 
-    def __init__(self, evidence: Evidence, stack: Stack) -> None:
+    def __init__(self, evidence: Evidence) -> None:
         self.all = evidence.steps
-        self._stack = stack
-
-    @cached_property
-    def has_sync_mount(self) -> bool:
-        levels = self._stack.levels
-        return bool(levels) and syncs_every_write(levels[0].filesystem)
 
     @cached_property
     def write_steps(self) -> tuple[WriteStep, ...]:
         """All steps that write, including failed and skipped ones."""
-        in_effect = ((step, self.settings_in_effect(step.settings)) for step in self.all)
-        return tuple(WriteStep(step, settings) for step, settings in in_effect if settings)
+        steps = ((step, as_sync_writes(step.settings)) for step in self.all)
+        return tuple(WriteStep(step, settings) for step, settings in steps if settings)
 
     @cached_property
     def measured(self) -> tuple[WriteStep, ...]:
@@ -157,12 +149,10 @@ class Steps:
         """Return the step as a WriteStep; None if it does not write and sync."""
         return next((write_step for write_step in self.write_steps if write_step.step is step), None)
 
-    def settings_in_effect(self, settings: Settings) -> SyncWrites | None:
-        """Return the settings of a step that writes, else None. The mount option ``sync`` adds O_DSYNC."""
-        in_effect = settings.as_sync_writes() if isinstance(settings, StepSettings) else None
-        if in_effect and in_effect.sync == "none" and _sync_method(in_effect) is None and self.has_sync_mount:
-            return replace(in_effect, open_flags=(*in_effect.open_flags, "dsync"))
-        return in_effect
+
+def as_sync_writes(settings: Settings) -> SyncWrites | None:
+    """Return the settings of a step that writes, else None."""
+    return settings.as_sync_writes() if isinstance(settings, StepSettings) else None
 
 
 def _is_valid(step: Step) -> bool:

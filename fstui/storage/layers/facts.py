@@ -7,6 +7,8 @@ ATOMIC_WRITE_SIZE = "atomic_write_unit_max_bytes"
 DEVICE_UNSEEN = "device_unseen"
 """A reading of a filesystem: the path of one of its devices, if that path does not exist here. That device is then
 missing from the stack, although it may have data."""
+SYNCED_WRITES = ("sync_option", "sync_flag")
+"""Readings of a filesystem on which each write syncs itself: ``mount -o sync``, ``chattr +S``."""
 _OFF = frozenset({"nobarrier", "no", "0", "off"})
 
 
@@ -23,10 +25,6 @@ def off_reading(node: Node, what: str) -> Reading | None:
 
 def barriers_off(filesystem: Node) -> Reading | None:
     return off_reading(filesystem, "barrier")
-
-
-def has_sync_option(filesystem: Node) -> bool:
-    return filesystem.value("sync_option") == "sync"
 
 
 def is_read_only(device: Node) -> bool:

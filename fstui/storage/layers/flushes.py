@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from fstui.model.storage import Layer, Node, SyncPath
-from fstui.storage.layers.facts import barriers_off, has_sync_option
+from fstui.storage.layers.facts import SYNCED_WRITES, barriers_off
 from fstui.storage.layers.kinds import LayerKind, kind
 
 Call = Literal["fdatasync", "fsync", "O_DSYNC", "O_SYNC"]
@@ -21,7 +21,6 @@ class Sync(NamedTuple):
     direct: bool = False
     overwrites: bool = True
     """False: the program appends, or writes to space that was only allocated."""
-    writes_per_sync: int = 1
 
     @property
     def has_sync_call(self) -> bool:
@@ -70,9 +69,6 @@ class ExpectedFlushes(NamedTuple):
         optional = self.plain.high - self.plain.low
         return ExpectedFlushes(Range(self.plain.low, self.plain.high + optional), self.fua)
 
-    def plus_at_most(self, more: float) -> ExpectedFlushes:
-        return ExpectedFlushes(*(Range(limits.low, limits.high + more) for limits in self))
-
 
 NOTHING = Range(0, 0)
 ONE = Range(1, 1)
@@ -89,21 +85,16 @@ def expected_flushes(filesystem: Node, sync: Sync, claims_fua: bool | None) -> E
     """
     if barriers_off(filesystem):
         return ExpectedFlushes(NOTHING, NOTHING)
-    expected = kind(filesystem.kind).expected_flushes(filesystem, sync, claims_fua)
-    if expected and sync.has_sync_call and syncs_every_write(filesystem):
-        return expected.plus_at_most(2 * sync.writes_per_sync)  # each write also syncs itself, with up to 2 flushes
-    return expected
+    layer_kind = kind(filesystem.kind)
+    return layer_kind.expected_flushes(filesystem, sync, claims_fua) if layer_kind.knows(filesystem) else None
 
 
 def flushes_per_backing_fsync(filesystem: Node) -> Range | None:
     """Return the flushes for each fsync of a backing file on this filesystem; None: unknown."""
-    return NOTHING if barriers_off(filesystem) else kind(filesystem.kind).flushes_per_backing_fsync(filesystem)
-
-
-def syncs_every_write(filesystem: Node) -> bool:
-    """Return whether ``-o sync`` or ``chattr +S`` makes every write an O_DSYNC write."""
-    is_sync_requested = has_sync_option(filesystem) or filesystem.reading("sync_flag") is not None
-    return kind(filesystem.kind).honours_sync_option and is_sync_requested
+    if barriers_off(filesystem):
+        return NOTHING
+    layer_kind = kind(filesystem.kind)
+    return layer_kind.flushes_per_backing_fsync(filesystem) if layer_kind.knows(filesystem) else None
 
 
 class InPlace(LayerKind, frozen=True, kw_only=True):
@@ -115,7 +106,7 @@ class InPlace(LayerKind, frozen=True, kw_only=True):
     compression: Literal["never", "optional", "unknown"] = "never"
     rewrites_in_place: bool = True
     flushes_on_sync: bool = True
-    honours_sync_option: bool = True
+    unsupported_readings: tuple[str, ...] = SYNCED_WRITES
 
     def expected_flushes(self, node: Node, sync: Sync, claims_fua: bool | None) -> ExpectedFlushes:
         """Return the flushes of the data, and of the journal if the metadata changed too."""

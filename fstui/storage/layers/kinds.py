@@ -54,6 +54,8 @@ class LayerKind(Base, frozen=True, kw_only=True):
     is_known: bool = True
     """False: it is unknown how the layer handles writes and flushes. Then no flush is expected below the layer, and no
     flush is reported as lost."""
+    unsupported_readings: tuple[str, ...] = ()
+    """Readings of settings with which the same is unknown of a layer of this kind."""
     label: str | None = None
     """The name shown in a stack; None: ``name``."""
     name_prefix: str | None = None
@@ -115,14 +117,19 @@ class LayerKind(Base, frozen=True, kw_only=True):
     """Each fsync sends a flush, unless barriers are off."""
     traces_syncs: bool = False
     """The filesystem has trace events for the start and the end of each sync."""
-    honours_sync_option: bool = False
-    """``mount -o sync`` makes every write an O_DSYNC write, because the driver uses ``iocb_is_dsync`` (measured)."""
     barrier_option: str | None = "barrier"
     """The mount option that enables barriers; None: writing 0 to the file of a module parameter enables them."""
 
     def node(self, node_id: str, name: str, **fields: Any) -> Node:
         all_fields = {"layer": self.layer, "sync": self.sync, "reason": self.reason, **fields}
         return Node(id=node_id, kind=self.name, name=name, **all_fields)
+
+    def unsupported_setting(self, node: Node) -> Reading | None:
+        return next((reading for what in self.unsupported_readings if (reading := node.reading(what))), None)
+
+    def knows(self, node: Node) -> bool:
+        """Return whether fstui knows how this layer handles writes and flushes."""
+        return self.is_known and self.unsupported_setting(node) is None
 
     def sync_of(self, node: Node) -> tuple[SyncPath, str]:
         if (skipped := self.skipped_sync(node)) is not None:
@@ -169,7 +176,7 @@ class LayerKind(Base, frozen=True, kw_only=True):
 
     def waits_for(self, node: Node, below: Sequence[Node], filesystem: Node) -> tuple[Node, ...] | None:
         """Return the layers below that a sync of the topmost filesystem waits for; None if they are unknown."""
-        if not self.is_known:
+        if not self.knows(node):
             return None
         return tuple(child for child in below if node.below_roles.get(child.id) not in _NEVER_WAITED_FOR)
 
@@ -185,8 +192,6 @@ class LayerKind(Base, frozen=True, kw_only=True):
 
         ``filesystem``: the filesystem that writes. Its options may exclude members.
         """
-        if not self.is_known:
-            return SOMETIMES
         if self.spread(node) == "one":
             # the only layer below gets everything; each of several segments gets its own part
             return by_role(node.below_roles.get(member), ALL if len(node.below) == 1 else PART)
@@ -210,6 +215,12 @@ def sync_of(node: Node) -> tuple[SyncPath, str]:
     if barriers_off(node):
         return "stops", "nobarrier"
     return kind(node.kind).sync_of(node)
+
+
+def forwarding_of(node: Node, member: str, filesystem: Node) -> Forwarded:
+    """Return what a layer forwards to the layer below with the id ``member``. See ``LayerKind.forwards``."""
+    layer_kind = kind(node.kind)
+    return layer_kind.forwards(node, member, filesystem) if layer_kind.knows(node) else SOMETIMES
 
 
 @lru_cache(maxsize=1024)

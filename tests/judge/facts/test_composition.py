@@ -60,15 +60,6 @@ def test_fua_write_reaches_the_devices_with_its_block() -> None:
     assert found.flushes is not None and found.flushes.low == 2000
 
 
-def test_write_behind_member_gets_flushes_now_and_bytes_later() -> None:
-    """The backlog of 256 writes is longer than a short step."""
-    md = block("md0", "md", "sda", "sdb", readings=readings(level="raid1", written_behind="sdb"))
-    where = target(filesystem(below=("md0",)), md, disk(), disk("sdb"))
-    found = below(where, step(flushes={"sda": 1.0, "sdb": 0.9}, share={"sda": 1.0, "sdb": 0.3}))
-    assert found.written_bytes is not None and found.written_bytes.low == step().bytes
-    assert found.flushes is not None and found.flushes.low == 1800
-
-
 @pytest.mark.parametrize(("logged", "low"), [(1.0, 2000), (0, 0)])
 def test_journal_of_an_array_counts_its_flushes(logged: float, low: int) -> None:
     roles = {"sda": "stripe", "sdb": "stripe", "sdc": "journal"}

@@ -134,10 +134,6 @@ def caches() -> Iterator[Row]:
     cache = over(block("top", "dm-writecache", "sda", "sdb"), fast, slow)
     yield "dm-writecache", cache, two((1, 0), (1, 0)), OK
     yield "dm-writecache with unknown roles", array("dm-writecache"), two((1, 0), (1, 0)), UNKNOWN
-    for mode in ("cleaner", "metadata_only"):  # Linux 6.12: 300 flushes at the origin for 300 syncs, none at the cache
-        past = over(block("top", "dm-writecache", "sda", "sdb", readings=readings(writes_past=mode)), fast, slow)
-        yield f"dm-writecache, {mode}", past, two((0, 1), (0, 1)), OK
-        yield f"dm-writecache, {mode}, origin not flushed", past, two((1, 0), (0, 1)), LOST
     for kind, read, written in (("dm-snapshot", "origin", "cow"), ("dm-thin", "origin", "pool")):
         # LVM puts a snapshot's store on the disk of its origin (Linux 6.12: 60 flushes for 60 syncs)
         top = block("dm-3", kind, "dm-1", "dm-2", below_roles={"dm-1": read, "dm-2": written})

@@ -7,16 +7,12 @@ import pytest
 from fstui.judge import Case
 from fstui.judge.facts.steps import Steps
 from fstui.model.steps import Step
-from fstui.model.storage import Target
 from tests.factories.evidence import evidence
 from tests.factories.steps import step
-from tests.factories.storage import filesystem, on_disk
-
-SYNC_MOUNT = on_disk(filesystem(sync_option="sync"))
 
 
-def steps(*measured: Step, where: Target | None = None) -> Steps:
-    return Case(evidence(where, *measured)).steps
+def steps(*measured: Step) -> Steps:
+    return Case(evidence(None, *measured)).steps
 
 
 @pytest.mark.parametrize(
@@ -59,14 +55,6 @@ def test_measured_and_synced_steps(changes: dict[str, Any], measured: bool, sync
 def test_sync_call_of_a_step(settings: dict[str, Any], call: str | None, syncs: int, fua: bool) -> None:
     (done,) = steps(step(**settings)).measured
     assert (done.sync_method, done.syncs, done.writes_fua) == (call, syncs, fua)
-
-
-def test_sync_mount_turns_writes_into_o_dsync() -> None:
-    plain, direct = step(sync="none"), step(sync="none", open_flags=("direct",))
-    found = steps(plain, direct, where=SYNC_MOUNT)
-    assert found.has_sync_mount and not steps(plain).has_sync_mount
-    assert [done.sync_method for done in found.synced] == ["O_DSYNC", "O_DSYNC"]
-    assert found.unsynced_direct == () and len(steps(plain, direct).unsynced_direct) == 1
 
 
 def test_equal_step_of_another_run_is_not_found() -> None:

@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 
 from fstui.model.storage import Node
@@ -63,12 +65,12 @@ def test_without_barriers_no_flush_is_sent(kind: str) -> None:
     assert flushes_per_backing_fsync(off) == NOTHING
 
 
-def test_sync_mount_has_synced_before_the_call() -> None:
-    mounted = filesystem("ext4", sync_option="sync")
-    called = expected_flushes(mounted, Sync("fdatasync", writes_per_sync=8), claims_fua=False)
-    assert called == ExpectedFlushes(Range(1, 17), Range(1, 17))
-    assert expected_flushes(mounted, Sync("O_DSYNC"), claims_fua=False) == ExpectedFlushes(ONE, ONE)
-    heedless = filesystem("zfs", sync_option="sync")
+@pytest.mark.parametrize("setting", [{"sync_option": "sync"}, {"sync_flag": "S"}])
+def test_flushes_of_a_filesystem_that_syncs_every_write_are_unknown(setting: dict[str, Any]) -> None:
+    for name in ("ext4", "xfs", "btrfs"):
+        assert expected_flushes(filesystem(name, **setting), Sync("fdatasync"), claims_fua=False) is None
+        assert flushes_per_backing_fsync(filesystem(name, **setting)) is None
+    heedless = filesystem("zfs", **setting)
     assert expected_flushes(heedless, Sync("fdatasync"), claims_fua=False) == ExpectedFlushes(ONE, ONE)
 
 

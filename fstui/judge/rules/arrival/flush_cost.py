@@ -47,7 +47,7 @@ CHEAP_BELOW = 2
 @rule(order=40)
 def flush_cost(case: Case) -> Iterator[Conclusion]:
     growths = case.flush_growth
-    if not growths or case.steps.has_sync_mount:  # with -o sync, no data is left for the flush
+    if not growths:
         return
     growing = [growth for growth in growths if growth.shows_work]
     lowest = case.flushes.complete_lowest_account

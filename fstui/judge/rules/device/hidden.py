@@ -104,9 +104,12 @@ def unknown_layer(case: Case) -> Iterator[Conclusion]:
     """*cannot-tell, medium confidence*
 
     ## What it means
-    fstui does not know a filesystem or device of the stack, or cannot find the filesystem that holds the backing file
-    of a loop device. That file may be in memory. fstui cannot compare the flushes and bytes below such a layer with
-    those above the layer.
+    fstui does not know a filesystem or device of the stack, or a setting of it. Or fstui cannot find the filesystem
+    that holds the backing file of a loop device. That file may be in memory. fstui cannot compare the flushes and bytes
+    below such a layer with those above the layer.
+
+    Settings that fstui does not judge: the mount option `sync`, `chattr +S`, a write-behind member of an md array, a
+    dm-writecache that caches no new blocks or only metadata.
 
     ## How it was measured
     fstui read the types of mounted filesystems, the names of block devices and the device-mapper targets. For a loop
@@ -119,24 +122,23 @@ def unknown_layer(case: Case) -> Iterator[Conclusion]:
     ## What to do next
     If another host stores the data, run fstui there. Otherwise run a power-cut test (`fstui powercut`).
     """
-    unknown = [
-        node
-        for node in case.stack.written_layers
-        if not kind(node.kind).is_known and node.layer not in ("memory", "remote")
-    ]
+    unknown = case.stack.unknown_layers
     if case.configuration.breaks_sync:
         return
     yield from _files_without_filesystem(case.stack)
     if not unknown:
         return
-    names = words.join_words(dict.fromkeys(f"{node.kind} ({node.name})" for node in unknown))
+    settings = [(node, kind(node.kind).unsupported_setting(node)) for node in unknown]
+    kinds = [f"{node.kind} with {setting.what} {setting.value}" if setting else node.kind for node, setting in settings]
+    names = words.join_words(dict.fromkeys(f"{name} ({node.name})" for name, node in zip(kinds, unknown, strict=True)))
     yield Conclusion(
-        title=f"{unknown[0].kind}: a layer that fstui does not know",
+        title=f"{kinds[0]}: a layer that fstui does not know",
         sentence=f"fstui does not know the {'layers' if unknown[1:] else 'layer'} {names}, nor what a sync does there.",
         verdict="cannot-tell",
         confidence="medium",
-        evidence=(f"{node.id}: {node.kind}" for node in unknown),
+        evidence=(words.reading(node, setting) if setting else f"{node.id}: {node.kind}" for node, setting in settings),
         next=(
+            *(("Change the setting, then run again.",) if any(setting for _, setting in settings) else ()),
             *words.provider_advice(unknown),
             "If another host stores the data, run fstui there.",
             words.CUT_THE_POWER,

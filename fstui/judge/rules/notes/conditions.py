@@ -161,7 +161,6 @@ def stack_state(case: Case) -> Iterator[Conclusion]:
     - a filesystem that was forced read-only (`/proc/self/mountinfo`)
     - a path that is offline
     - a disk that was removed ("device: gone"), or a medium that was removed ("size: 0")
-    - a thin pool that is full, or a snapshot that overflowed (`dmsetup status`, as root)
     - data that is being moved (btrfs replace and balance, pvmove)
 
     ## What it proves, and what it does not

@@ -116,7 +116,7 @@ def _consequence(error: Failure, *, is_loss: bool, is_refusal: bool) -> str:
 def _writes_are_synced(case: Case, step: Step) -> bool:
     write_step = case.steps.as_write_step(step)
     flags = write_step.settings.open_flags if write_step else ()
-    return case.steps.has_sync_mount or "dsync" in flags or "sync" in flags
+    return "dsync" in flags or "sync" in flags
 
 
 @rule(order=35, precedes_verdict=True)

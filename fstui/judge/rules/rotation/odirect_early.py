@@ -83,7 +83,7 @@ def odirect_before_platter(case: Case) -> Iterator[Conclusion]:
     Also open the file with O_DSYNC, or call fdatasync after each write. Or switch the drive's write cache off, run
     again and compare the rates.
     """
-    paces = [pace for pace in case.rotation.too_fast_direct_paces if not case.flushes.synced_by_flag(pace.step)]
+    paces = case.rotation.too_fast_direct_paces
     if paces:
         worst = fastest_pace(paces)
         yield Conclusion(

@@ -7,6 +7,7 @@ from functools import cached_property
 
 from fstui.model.storage import Node, Reading
 from fstui.proc import MOUNTINFO, Mount
+from fstui.storage.layers.facts import SYNCED_WRITES
 from fstui.storage.layers.flushes import ONE, ExpectedFlushes, Range, Sync
 from fstui.storage.layers.kinds import LayerKind
 from fstui.storage.layers.readers import FilesystemReader, without_none
@@ -101,7 +102,7 @@ KINDS = (
         copies_on_write=True,
         needs_device=False,
         flushes_on_sync=True,
-        honours_sync_option=True,
+        unsupported_readings=SYNCED_WRITES,
     ),
 )
 FILESYSTEMS = BtrfsReader

@@ -5,7 +5,7 @@ Documentation/admin-guide/bcache.rst.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from fstui.model.storage import Node, Reading
 from fstui.storage.layers.facts import off_reading
@@ -23,18 +23,12 @@ from fstui.storage.layers.forwarding import (
 from fstui.storage.layers.kinds import LayerKind, SkippedSync
 from fstui.storage.layers.readers import DeviceReader, LayerDescription, without_none
 
-_BYPASS = "writes_past"
-"""A reading of a dm-writecache that caches no new blocks (cleaner) or only metadata. All writes that it does
-not cache, and all flushes, go to the slow device (drivers/md/dm-writecache.c: writecache_map_write, num_flush_bios)."""
-_BYPASSED = Forwarded("each", "sometimes", "shared")
-"""The slow device of such a dm-writecache: every flush and a part of the writes."""
-
 
 class CacheKind(LayerKind, frozen=True, kw_only=True):
     """The kind of a layer in which one device caches for another."""
 
     always_writeback: bool = False
-    """The slow device is always written later, except by writes that bypass the cache. False: see ``cache_mode``."""
+    """The slow device is always written later. False: see ``cache_mode``."""
 
     def waits_for(self, node: Node, below: Sequence[Node], filesystem: Node) -> tuple[Node, ...] | None:
         """Return the fast device for a write-back cache, else the slow one; None if mode or roles are unknown."""
@@ -47,10 +41,6 @@ class CacheKind(LayerKind, frozen=True, kw_only=True):
     def forwards(self, node: Node, member: str, filesystem: Node) -> Forwarded:
         """Return what is forwarded to the member, by its role and the mode of the cache."""
         role, unneeded_role = node.below_roles.get(member), self._unneeded_role(node)
-        if self.always_writeback and (bypass := node.value(_BYPASS)) is not None:
-            # a cleaner's cache may be empty already, and only its status shows that: no flush is expected there
-            fast = CACHED_BLOCK_LIST if bypass == "cleaner" else LATER_WRITES
-            return by_role(role, fast if role == "cache" else _BYPASSED)
         if (unneeded_role, role) == ("cache", "metadata"):  # in a write-through cache, all blocks are copies
             return CACHED_BLOCK_LIST
         if unneeded_role is None or role not in ("cache", "origin"):
@@ -61,10 +51,13 @@ class CacheKind(LayerKind, frozen=True, kw_only=True):
             return PART
         return ALL if role == "origin" else COPY
 
+    def loses_data(self, node: Node, members: Collection[str], failed: Collection[str]) -> bool:
+        return self.knows(node) and super().loses_data(node, members, failed)
+
     def _unneeded_role(self, node: Node) -> str | None:
         """Return the role of the device that no sync waits for; None if unknown."""
         if self.always_writeback:
-            return "origin" if node.reading(_BYPASS) is None else None
+            return "origin"
         mode = node.value("cache_mode")
         if mode is None:
             return None

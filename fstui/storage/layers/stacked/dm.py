@@ -162,12 +162,13 @@ KINDS = (
     ReadOnlyOrigin(name="dm-thin", reason=_POOL_REASON),
     DmTarget(name="dm-thin-pool", reason=_POOL_REASON),
     ReadOnlyOrigin(name="dm-snapshot", reason="a flush goes to its store"),
-    *(DmTarget(name=name) for name in ("dm-snapshot-merge", "dm-snapshot-origin")),
+    DmTarget(name="dm-snapshot-origin"),
     CacheTarget(name="dm-cache", reason="a flush commits the cache's metadata and is forwarded"),
     CacheTarget(
         name="dm-writecache",
         reason="a flush makes the cache device durable; the origin is written later",
         always_writeback=True,
+        unsupported_readings=("writes_past",),
     ),
 )
 DEVICES = DmReader

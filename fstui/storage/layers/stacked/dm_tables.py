@@ -71,7 +71,7 @@ def _settings(segment: Segment) -> dict[str, str]:
     if segment.target == "writecache":
         bypass = next((word for word in words[4:] if word in _BYPASS_OPTIONS), None)
         return {} if bypass is None else {"writes_past": bypass}
-    if segment.target in ("snapshot", "snapshot-merge") and len(words) > 2:  # <origin> <store> <P | PO | N> …
+    if segment.target == "snapshot" and len(words) > 2:  # <origin> <store> <P | PO | N> …
         return {"persistent": "no" if words[2].startswith("N") else "yes"}
     if segment.target == "raid":
         # raid5_ls is raid5 with a layout; a member whose data device is a dash is missing
@@ -99,7 +99,6 @@ _BY_POSITION: Mapping[str, Mapping[int, str]] = {
     "thin-pool": {0: "metadata", 1: "data"},
     "thin": {0: "pool", 2: "origin"},
     "snapshot": {0: "origin", 1: "cow"},
-    "snapshot-merge": {0: "origin", 1: "cow"},
     "snapshot-origin": {0: "origin"},
 }
 """Roles of devices by their positions among the arguments of the target."""

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping
 
 from fstui.model.storage import Node, Reading, SyncPath
 from fstui.storage.layers.forwarding import (
-    COPY,
     LATER_WRITES,
     LOGGED_FIRST,
     NOTHING,
@@ -134,13 +133,11 @@ class Md(Array, frozen=True, kw_only=True):
     def forwards(self, node: Node, member: str, filesystem: Node) -> Forwarded:
         """Return what is forwarded to the member.
 
-        A faulty member receives nothing. A write-behind member receives copies that no sync waits for. With a partial
-        parity log, the driver flushes the members later, not once for each flush.
+        A faulty member receives nothing. With a partial parity log, the driver flushes the members later, not once for
+        each flush.
         """
         if member in (trouble.value for trouble in node.state if trouble.what == "faulty"):
             return NOTHING
-        if member in (reading.value for reading in node.readings if reading.what == "written_behind"):
-            return COPY
         if self.skipped_sync(node) is not None:
             return by_role(node.below_roles.get(member), LATER_WRITES)
         return super().forwards(node, member, filesystem)
@@ -153,6 +150,7 @@ KINDS = (
         sync="passes",
         reason="a flush goes to every member",
         settings=("level", "journal_mode"),
+        unsupported_readings=("written_behind",),
     ),
 )
 DEVICES = MdReader

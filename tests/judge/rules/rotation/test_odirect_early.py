@@ -37,12 +37,11 @@ SYNCED = step("O_DIRECT+O_DSYNC", device="vda", rate=900, sync="none", open_flag
     [
         (declared(NO_CACHE), o_direct(110), {"odirect-alone"}),
         (BUFFERED, o_direct(78_000, flushes={"loop0": 0, "sda": 0}, share={"loop0": 1, "sda": 0}), {"odirect-alone"}),
-        (declared(NO_CACHE), o_direct(9000, flushes=1), {"odirect-no-cache"}),
         (declared(NO_CACHE), o_direct(9000, offsets="sequential"), {"odirect-alone"}),
         (on_disk(), o_direct(20_000, device="sda"), {"odirect-alone"}),
         (declared(NO_CACHE), SYNCED, set()),
     ],
-    ids=["slow", "in the page cache", "flushed each", "sequential", "unknown medium", "synced"],
+    ids=["slow", "in the page cache", "sequential", "unknown medium", "synced"],
 )
 def test_other_o_direct_is_not_before_the_platter(where: Target, done: Step, found: set[str]) -> None:
     of_o_direct = {"odirect-before-platter", "odirect-no-cache", "odirect-alone"}

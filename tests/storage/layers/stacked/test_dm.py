@@ -149,9 +149,9 @@ def test_tables_are_requested_only_with_device_mapper(box: Box) -> None:
 
 
 @pytest.mark.parametrize(("mode", "said"), [
-    ("cleaner", "cannot-tell"), ("metadata_only", "not-durable"), ("", "not-durable"),
+    ("cleaner", "cannot-tell"), ("metadata_only", "cannot-tell"), ("", "not-durable"),
 ])  # fmt: skip
-def test_writecache_in_memory_is_not_judged_while_emptied(box: Box, mode: str, said: str) -> None:
+def test_writecache_in_memory_is_not_judged_if_it_may_hold_nothing(box: Box, mode: str, said: str) -> None:
     box.disk("sda")
     box.disk("zram0", "virtual")
     on_dm(box, "x", "", ("sda", "zram0"))
