@@ -41,6 +41,7 @@ KNOWN = {
     ("unknown", None, "raid"): [
         "DELL PERC H330 Mini", "AVAGO MR9341-8i", "HPE MR216i-o Gen11", "LENOVO RAID 530-8i",
         "DELL PERC H355 Front", "DELL PERC H345 Front",
+        "IBM ServeRAID M1015",
     ],
     ("hdd-7200", None, "hard disk"): ["HGST HUS726060AL", "ST2000DX001-1CM1", "WDC  WUH721414AL"],
     ("hdd-5400", None, "hard disk"): ["WDC WD40EFAX-68J", "ST8000DM004-2CX1"],
