@@ -113,7 +113,7 @@ def test_an_arrow_shows_where_the_value_of_a_moved_label_is() -> None:
     lines = drawn(LatencyView(seconds(1.0, (MS, 99), (19 * MS, 1)), latency=close), height=8)
     labels = [line[80 - latency.MARKS_WIDTH :].split() for line in lines if " ms" in line[20:]]
     assert labels == [["↓max", "1.5", "ms"], ["↓p99", "1.3", "ms"], ["◂p50–p90", "1.0", "ms"]]
-    assert lines[-1].endswith("  1.0 ↑ above, ↓ below")
+    assert lines[-1].endswith("  1.0    ↑ above, ↓ below")
 
 
 def test_a_logarithmic_axis_has_at_least_two_ticks() -> None:

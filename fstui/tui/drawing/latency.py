@@ -34,7 +34,7 @@ HEAT = shades(TIME)
 """Styles of cells with few, some or many of the operations of their column."""
 LEGEND = (("share of operations: <\xa02\xa0% ", FAINT), *(("⣿", style) for style in HEAT), (" ≥\xa025\xa0%", FAINT))
 _UNITS = (("s", 1e9), ("ms", 1e6), ("µs", 1e3), ("ns", 1.0))
-_ARROWS = " ↑ above, ↓ below"
+_ARROWS = "↑ above, ↓ below"
 """What the arrow of a percentile means that is not in the row of its value."""
 _PERCENTILE_ORDER = ("p50", "p90", "p99", "p99.9", "max")
 
@@ -101,8 +101,9 @@ def heat_map(view: LatencyView, width: int, height: int, axis: LogScale | None =
     window = _window(view, cells)
     drawn = _cells(view, axis, window, rows)
     labels, mark_labels = _axis_labels(axis, rows), _mark_labels(view, axis, rows) if marks_width else {}
-    has_arrows = any(label[0][0].startswith((" ↑", " ↓")) for label in mark_labels.values())
-    times = fit(_time_axis(window), LABEL_WIDTH + cells) + _ARROWS if has_arrows else _time_axis(window)
+    times = _time_axis(window)
+    if any(label[0][0].startswith((" ↑", " ↓")) for label in mark_labels.values()):
+        times = fit(times, LABEL_WIDTH + cells) + f"{_ARROWS:>{MARKS_WIDTH - 1}}"
     return [
         *(line((labels[row], FAINT), *_spans(drawn[row]), *mark_labels.get(row, ())) for row in reversed(range(rows))),
         line((times, FAINT)),
