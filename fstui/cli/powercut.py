@@ -289,7 +289,7 @@ def _status_line(view: WitnessState) -> str:
     warning = ""
     if view.since_line_s >= SILENCE_TIMEOUT_S:
         silent = seconds(view.since_line_s)
-        warning = f"! no message for {silent}: power or network failed (Ctrl-C ends the witness; the log is safe) · "
+        warning = f"! no message for {silent}: power or network failed (Ctrl-C ends; the log is safe) · "
     elif view.since_ack_s >= SILENCE_TIMEOUT_S:
         waited = seconds(view.since_ack_s)
         warning = f"! connected, but no acknowledgement for {waited}: its storage does not respond · "
