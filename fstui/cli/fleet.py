@@ -10,7 +10,6 @@ from types import ModuleType
 from typing import Any
 
 import click
-from msgspec.structs import replace
 
 from fstui.cli.delivery import print_report
 from fstui.cli.execution import FAILED, UNACCEPTABLE
@@ -120,7 +119,7 @@ def run(scenario: str, directory: str, more: Sequence[str], settings: Sequence[s
     if (length := len(options["scenario"].encode())) > _MAX_SCENARIO_BYTES:
         raise Refused(f"{scenario} has {length} bytes, and at most {_MAX_SCENARIO_BYTES} can be sent")
     words = [scenario, directory, *(word for setting in settings for word in ("--set", setting)), *_extra_options(more)]
-    return _request("run", [*words, *_permissions(options), *_JSON], options)
+    return _perform("run", [*words, *_permissions(options), *_JSON], options)
 
 
 @fleet.command("check")
@@ -137,7 +136,7 @@ def check(directories: Sequence[str], **options: Any) -> int:
     # click removes the --
     options_at = next((index for index, word in enumerate(directories) if word.startswith("-")), len(directories))
     words = [*directories[:options_at], *_extra_options(directories[options_at:]), *_permissions(options)]
-    return _request("check", [*words, *_JSON], options)
+    return _perform("check", [*words, *_JSON], options)
 
 
 @fleet.command("watch")
@@ -154,7 +153,7 @@ def watch(mount: str | None, more: Sequence[str], seconds: float, **options: Any
     """
     words = ["--seconds", f"{seconds:g}", *(["--mount", mount] if mount else []), *_extra_options(more)]
     options["timeout"] = options["timeout"] or seconds + _DEFAULT_TIMEOUT_S
-    return _request("watch", [*words, *_JSON], options)
+    return _perform("watch", [*words, *_JSON], options)
 
 
 @fleet.command("list")
@@ -168,7 +167,7 @@ def list_(more: Sequence[str], **options: Any) -> int:
 
     Example: fstui fleet list --nodes 'db[1-40]'
     """
-    return _request("list", [*_extra_options(more), *_JSON], options)
+    return _perform("list", [*_extra_options(more), *_JSON], options)
 
 
 @fleet.command("show")
@@ -218,7 +217,7 @@ def clean(directory: Path, **options: Any) -> int:
     """
     hosts = results.read_fleet(directory)
     job = _job_module()
-    request = _base_request("clean", options)
+    request = _request_of("clean", options)
     fanout = job.Fanout(request)
     signals = _Signals(fanout)
     troubles = job.clean(request, hosts, fanout, lambda node, message: say(f"{node}: {message}"))
@@ -238,15 +237,9 @@ def _extra_options(words: Sequence[str]) -> list[str]:
     return list(words)
 
 
-def _request(command: str, arguments: Sequence[str], options: dict[str, Any]) -> int:
+def _perform(command: str, arguments: Sequence[str], options: dict[str, Any]) -> int:
     nodes = nodes_of(options["nodes"])
-    request = replace(
-        _base_request(command, options),
-        arguments=tuple(arguments),
-        installed=options["installed"] or "",
-        remove=options["remove"],
-        scenario=options.get("scenario", ""),
-    )
+    request = _request_of(command, options, arguments)
     file = None if request.installed else _file_to_copy(options["pyz"])
     job = _job_module().FleetJob(request, nodes, options["into"], file, lambda node, message: say(f"{node}: {message}"))
     signals = _Signals(job.fanout)
@@ -277,11 +270,15 @@ def _job_module() -> ModuleType:
     return job
 
 
-def _base_request(command: str, options: dict[str, Any]) -> Request:
+def _request_of(command: str, options: dict[str, Any], arguments: Sequence[str] = ()) -> Request:
     return Request(
         command=command,
+        arguments=tuple(arguments),
         become=options["become"] or "",
+        installed=options.get("installed") or "",
         place=options["place"] or "",
+        remove=options.get("remove", False),
+        scenario=options.get("scenario", ""),
         ssh=options["ssh"],
         fanout=options["fanout"],
         timeout_s=options["timeout"] or _DEFAULT_TIMEOUT_S,
