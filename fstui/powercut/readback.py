@@ -89,12 +89,9 @@ class StoredRecords:
         """Yield the sequence numbers of the writer's intact records that are in their own places."""
         for number in self.file_numbers():
             for offset, record in self.file_records(number).items():
-                if record.kind == "intact" and self.belongs_to(record, number, offset):
+                is_own = (record.kind, record.run_id, record.writer) == ("intact", self.run_id, self.stream.writer)
+                if is_own and self.stream.position(record.sequence) == (number, offset):
                     yield record.sequence
-
-    def belongs_to(self, record: Record, number: int, offset: int) -> bool:
-        in_place = self.stream.position(record.sequence) == (number, offset)
-        return in_place and (record.run_id, record.writer) == (self.run_id, self.stream.writer)
 
     def read_file(self, number: int) -> Iterator[tuple[int, Record]]:
         """Yield the offset and the record of each block, or only one record with the offset WHOLE_FILE."""
@@ -139,15 +136,12 @@ class RecoveredRows(StoredRecords):
             return
         finally:
             remove_copies()
-        if rows is None:
-            yield WHOLE_FILE, Record("unreadable")
-            return
         for place, block in rows:
             if isinstance(place, int) and isinstance(block, bytes):
                 yield place, unpack(block[: self.stream.block_bytes])
 
-    def read_rows(self, number: int) -> list[tuple[Any, Any]] | None:
-        """Return the rows; None if the database is damaged. Raises CallError if its files cannot be read.
+    def read_rows(self, number: int) -> list[tuple[Any, Any]]:
+        """Return the rows. Raises CallError if the files of the database cannot be read, or if it is damaged.
 
         Any other error is a fault of this host, and proves nothing about the disk.
         """
@@ -155,7 +149,7 @@ class RecoveredRows(StoredRecords):
 
 
 class RecoveredDatabase(RecoveredRows):
-    def read_rows(self, number: int) -> list[tuple[Any, Any]] | None:
+    def read_rows(self, number: int) -> list[tuple[Any, Any]]:
         import sqlite3  # noqa: PLC0415  some Pythons lack it
 
         copy_file(f"{self.directory}/{number}", "copy", self.stream.max_stored_bytes)
@@ -165,9 +159,9 @@ class RecoveredDatabase(RecoveredRows):
             try:
                 return database.execute("SELECT place, block FROM records").fetchall()
             except sqlite3.DatabaseError as error:
-                if error.sqlite_errorcode & 0xFF not in SQLITE_DAMAGED:
-                    raise
-                return None
+                if error.sqlite_errorcode & 0xFF in SQLITE_DAMAGED:
+                    raise CallError("sqlite", OSError(str(error))) from error
+                raise
 
 
 class RecoveredServer(RecoveredRows):
@@ -178,7 +172,7 @@ class RecoveredServer(RecoveredRows):
     def file_numbers(self) -> list[int]:
         return [0]
 
-    def read_rows(self, number: int) -> list[tuple[Any, Any]] | None:
+    def read_rows(self, number: int) -> list[tuple[Any, Any]]:
         copy_tree(self.directory, "copy")
         server = RecordServer(self.settings, "copy", self.run_id, self.stream)
         try:
@@ -191,7 +185,7 @@ class RecoveredServer(RecoveredRows):
         finally:
             server.kill()
         self.check_server()
-        return None
+        raise CallError("recover", OSError(self.not_recovered))
 
     def check_server(self) -> None:
         """Raise ProgramError if a server with new data does not work either: the old data may then be intact."""
