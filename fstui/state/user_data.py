@@ -4,7 +4,6 @@ An invalid file is never replaced, because the user's work would be lost. Writin
 file is invalid or if there is no home directory.
 """
 
-import shlex
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -70,11 +69,7 @@ class _File(Generic[T]):
 
 
 def _invalid(file: Path, error: Exception) -> Refused:
-    path = shlex.quote(str(file))
-    return Refused(
-        f"{file}: {error}. The file is damaged, or a later version of fstui wrote it. Correct it, or move it away: "
-        f"mv {path} {path}.old"
-    )
+    return Refused(f"{file}: {error}. Correct this file, or move it away. A later version of fstui may have written it")
 
 
 class _Named(msgspec.Struct, frozen=True):
