@@ -1,5 +1,6 @@
 """The answer to "is it slow?", its yardsticks, and other reasons."""
 
+import errno
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from fstui.model.judgement import Speed
 from fstui.model.quantities import duration_ns
 from fstui.model.rate_limit import RateLimit
 from fstui.model.run import EarlierRun
-from fstui.model.steps import PendingOperation, StallSummary, Step
+from fstui.model.steps import Failure, PendingOperation, StallSummary, Step
 from fstui.model.storage import Medium, MediumClass, Node, Reading, Target
 from tests.factories.databases import database, with_figures
 from tests.factories.evidence import HONEST_PROCESS, verdict
@@ -364,3 +365,10 @@ def test_silence_with_another_cause_is_no_stall(other: Step) -> None:
 def test_server_that_never_answered_leaves_no_verdict() -> None:
     found = verdict(SSD, step(), silent_server(never=True))
     assert (found.verdict, found.confidence) == ("cannot-tell", "high")
+
+
+def test_a_disk_that_failed_is_not_said_to_acknowledge_too_early() -> None:
+    error = Failure(call="fsync", errno=errno.EIO, message="Input/output error")
+    judgement = verdict(None, step(), step("fsync", ops=0, status="failed", sync="fsync", changes={"error": error}))
+    assert judgement.verdict == "not-durable"
+    assert (judgement.speed.answer, judgement.speed.title) == ("unknown", "the storage failed during the run")

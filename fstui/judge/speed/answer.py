@@ -1,5 +1,6 @@
 """The answer: stalls, slow, normal or unknown."""
 
+import errno
 import shlex
 from collections.abc import Sequence
 
@@ -77,6 +78,11 @@ def _compared(case: Case, verdict: Verdict, yardsticks: Sequence[Yardstick]) -> 
         return _without_cpu(slow.worst.step, slow.worst.line, without_cpu_ns(slow.worst.step))
     if slow:
         return _slow(case, slow, yardsticks)
+    if verdict == "not-durable" and any(step.error and step.error.errno == errno.EIO for step in case.steps.all):
+        return Speed(
+            title="the storage failed during the run",
+            sentence="The storage failed during the run, so the rates before that do not show its speed.",
+        )
     normal = next((yardstick for yardstick in yardsticks if yardstick.is_normal), None)
     if normal and verdict not in NOT_TRUSTED:
         return _normal(case, normal, yardsticks)
