@@ -2,8 +2,8 @@
 * cannot-tell, low confidence: fstui cannot tell whose flushes arrived
 
 ## What it means
-For each sync that fstui counted, the devices that the finding names received the expected flushes. If other processes
-also wrote, fstui counted only the syncs in the kernel's trace.
+The named devices received the expected flushes for each sync that fstui counted. If other processes also wrote, only
+traced syncs were counted.
 
 ## How it was measured
 fstui read the flush counters of all layers (field 16 of `/sys/block/X/stat`) before and after each step with one
@@ -28,8 +28,8 @@ only the start of a fast step, the verdict is "cannot-tell" in two cases:
 Stop other processes that write. For stronger evidence, use `fstui powercut`.
 
 ## Details
-- fstui tolerates that the flushes of one sync, or of 0.2 % of the syncs, are missing. If the expected number is a
-  range such as 2 to 3, it tolerates that 10 % of the smaller number are missing.
+- fstui tolerates missing flushes of one sync, or of 0.2 % of the syncs. If a range such as 2 to 3 is expected, 10 % of
+  the smaller number may be missing.
 - A stripe or mirror sends each flush to all members. Multipath uses one path.
 """
 
