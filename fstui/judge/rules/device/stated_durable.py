@@ -157,7 +157,9 @@ def _statement(node: Node, host: Host) -> Statement | None:
 
 def _statement_of_drive(node: Node, model: models.Model | None) -> Statement | None:
     reports = cache_off_reports(node)
-    if model is not None and model.ephemeral and has_volatile_cache(node) is False:
+    # disks of this model have a cache, so the kernel's setting alone is no evidence
+    may_have_cache = model is not None and model.write_cache == "volatile" and not reports
+    if model is not None and model.ephemeral and has_volatile_cache(node) is False and not may_have_cache:
         condition = "According to the kernel, it has no volatile write cache"
         return Statement(model.description, condition, _NO_CACHE, reports, (_CHECK_STORE,))
     if is_safe_drive(node) and not reports:
