@@ -22,7 +22,7 @@ Only root can read the kernel's trace, which shows which process sent each flush
 only the start of a fast step, the verdict is "cannot-tell" in two cases:
 
 - In a step, over 5 % more flushes or bytes arrived than expected.
-- While fstui was idle, the device's flush rate was over 5 % of fstui's sync rate in the steps.
+- While fstui was idle, others flushed at over 5 % of fstui's sync rate.
 
 ## What to do next
 Stop other processes that write. For stronger evidence, use `fstui powercut`.
