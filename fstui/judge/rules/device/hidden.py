@@ -109,7 +109,7 @@ def unknown_layer(case: Case) -> Iterator[Conclusion]:
     below such a layer with those above the layer.
 
     Settings that fstui does not judge: the mount option `sync`, `chattr +S`, a write-behind member of an md array, a
-    dm-writecache that caches no new blocks or only metadata.
+    dm-writecache that caches no new blocks or only metadata, and a snapshot that is being merged.
 
     ## How it was measured
     fstui read the types of mounted filesystems, the names of block devices and the device-mapper targets. For a loop
