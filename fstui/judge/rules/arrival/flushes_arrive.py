@@ -39,6 +39,7 @@ from fstui.judge import words
 from fstui.judge.declaration import Conclusion, rule
 from fstui.judge.facts import Case
 from fstui.judge.facts.account import FlushAccount
+from fstui.judge.facts.composition import total_flushes
 from fstui.judge.facts.run_flushes import Proof
 from fstui.judge.facts.step_counts import StepCounts
 from fstui.judge.facts.traced import TRACE, other_requesters
@@ -107,7 +108,10 @@ def _attribution(case: Case, accounts: Sequence[FlushAccount]) -> str:
     others_clause = f"; {others}" if others else ""
     lower_clause = ""
     if traced[0].devices != accounts[0].devices:
-        lower_clause = f"; further down, at {words.devices(accounts[0].devices)}, its flushes cannot be identified"
+        where = words.devices(accounts[0].devices)
+        lower_clause = f"; further down, at {where}, its flushes cannot be identified"
+        if all(total == (0, 0) for total in (total_flushes(account.devices, account.step) for account in accounts)):
+            lower_clause = f"; further down, no flush reached {where}"
     return f"{others_clause}{lower_clause}"
 
 

@@ -234,3 +234,11 @@ def test_trace_replaces_a_device_without_counters() -> None:
     judgement = verdict(blind, step(flushes=None, share=None, changes={"trace": (traced(us=2000),)}))
     assert (judgement.verdict, judgement.confidence) == ("consistent", "low")
     assert "Each of 2\xa0000 traced syncs sent one flush to sda. " in judgement.sentence
+
+
+def test_unknown_layer_without_flushes_below_is_described() -> None:
+    flakey = target(filesystem(below=("dm-0",)), block("dm-0", "dm-flakey", "sda"), disk())
+    seen = (traced("dm-0", us=2000), traced())
+    judgement = verdict(flakey, step(flushes=0.0, changes={"trace": seen}))
+    assert judgement.verdict == "cannot-tell"
+    assert "further down, no flush reached sda" in finding(judgement, "flushes-arrive").sentence
