@@ -140,8 +140,9 @@ class FlushAccount(NamedTuple):
         """Whether only the start was traced, and flushes of other processes may make up for missing ones after it."""
         if self.trace is None or self.step.traced_part is None:
             return False
-        others_were_traced = self.trace.others > SURPLUS_TOLERANCE * self.trace.syncs
-        return others_were_traced or self._exceeds_flushes or self.others_flush_often
+        # a journal's thread commits for every program: if fstui's own flushes are complete, these belong to others
+        not_own = self.trace.others + self.trace.kernel_threads
+        return not_own > SURPLUS_TOLERANCE * self.trace.syncs or self._exceeds_flushes or self.others_flush_often
 
     @property
     def per_sync(self) -> float:
