@@ -162,8 +162,9 @@ def stats_of_second(second: WatchCounts, *, traced: bool) -> IoStats:
     waits, devices = second.waits, second.devices
     return IoStats(
         elapsed_s=second.elapsed_s,
-        writes=_sum(device.writes for device in devices),
-        flushes=_sum(device.flushes for device in devices),
+        # a second has no row for a device that did nothing
+        writes=_sum(device.writes for device in devices) if devices else 0,
+        flushes=_sum(device.flushes for device in devices) if devices else 0,
         flush_ms=_sum(device.flush_ms for device in devices),
         syncs=sum(row.syncs for row in waits) if traced else None,
         sync_ns=sum(row.waited_ns for row in waits) if traced else None,

@@ -108,7 +108,10 @@ def test_charts_move_by_whole_cells() -> None:
 def test_a_quiet_second_has_no_latency() -> None:
     (_, quiet) = watched(*[QUIET] * 4).series(4, 2)
     stats = total(quiet)
-    assert stats.per_s("syncs") == 0 and stats.ns_per_sync is None and stats.longest_sync_ns is None
+    assert stats.per_s("syncs") == stats.per_s("flushes") == 0
+    assert stats.ns_per_sync is None and stats.longest_sync_ns is None
+    lines = of_programs(watched(*[replace(SECOND, waits=()), QUIET, QUIET, QUIET] * 10), 120, 20)
+    assert not any("gaps" in line.plain for line in lines), "a device that did nothing was measured"
 
 
 def of_programs(recent: RecentSamples[IoStats], width: int, height: int) -> Sequence[Text]:
