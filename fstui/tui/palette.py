@@ -70,9 +70,8 @@ class EntryProvider(Provider):
             self.saved_runs_task.cancel()
 
     async def discover(self) -> Hits:
-        keys = (*self._keys(), *self._screens())
         others = () if self._fstui.run_in_progress else (self._scenarios(), self._mounts(), self._lessons())
-        for entries in (keys, *map(tuple, others)):
+        for entries in map(tuple, (self._keys(), *others)):
             for entry, drawn in zip(entries, self._lines(entries), strict=True):
                 yield DiscoveryHit(drawn, entry.run)
 
@@ -81,7 +80,6 @@ class EntryProvider(Provider):
         starts = [rf"(?<!\w){word}" for word in words]
         entries = (
             *self._keys(),
-            *self._screens(),
             *self._mounts(),
             *self._scenarios(),
             *self._lessons(),
@@ -130,15 +128,8 @@ class EntryProvider(Provider):
                 run = partial(self.app.run_action, command.action, default_namespace=self.screen)
                 key = key_name(command, self._fstui.keymap)
                 yield PaletteEntry(key, command.label, command.help.partition(". ")[0].rstrip(".") + ".", run)
-
-    def _screens(self) -> Iterator[PaletteEntry]:
-        from fstui.tui.screens.lessons import LessonsScreen  # noqa: PLC0415
-
         if self._fstui.run_in_progress is None:
             yield PaletteEntry("screen", "recording", RECORDING.help, self._fstui.action_recording)
-            if isinstance(self.screen, StorageScreen):
-                run = partial(self._push, LessonsScreen)
-                yield PaletteEntry("screen", "lessons", "Learn what makes a write durable, on simulated disks.", run)
 
     def _mounts(self) -> Iterator[PaletteEntry]:
         first = self.app.screen_stack[0]
@@ -151,6 +142,7 @@ class EntryProvider(Provider):
         from fstui.powercut import plan as power_cut  # noqa: PLC0415  the first frame does not need these
         from fstui.runs import scenarios  # noqa: PLC0415
         from fstui.tui import offers  # noqa: PLC0415
+        from fstui.tui.screens.lessons import LessonsScreen  # noqa: PLC0415
         from fstui.tui.screens.plan import PlanScreen  # noqa: PLC0415
 
         screen = self.screen
@@ -164,6 +156,8 @@ class EntryProvider(Provider):
                     choose = partial(screen.choose_setting, index)
                     yield PaletteEntry("setting", name, offers.meaning(form, name), choose)
         elif isinstance(screen, StorageScreen):
+            run = partial(self._push, LessonsScreen)
+            yield PaletteEntry("screen", "lessons", "Learn what makes a write durable, on simulated disks.", run)
             for name, form in (*scenarios.load_shipped(), (power_cut.NAME, power_cut.FORM)):
                 yield PaletteEntry("scenario", name, form.question, partial(screen.action_run_here, name))
 
@@ -211,14 +205,11 @@ class EntryProvider(Provider):
         width = max(min(longest_name, max(_NAME_WIDTH, free)), min(_NAME_WIDTH, free))
         for kind, name, help_text, _ in entries:
             fitted = (fit_middle if "/" in name else fit)(name, width)  # paths differ at their ends
-            parts = (
-                (f"{kind:{_KIND_WIDTH}}", "bold ansi_cyan", in_title),
-                (fitted, "bold", in_title),
-                (escape_controls(help_text), "dim", in_help),
-            )
-            yield Content("  ").join(
-                Content.styled(text, style).highlight_regex(f"(?i){pattern}", style="underline")
-                for text, style, pattern in parts
+            start = Content.assemble((f"{kind:{_KIND_WIDTH}}", "bold ansi_cyan"), "  ", (fitted, "bold"), "  ")
+            end = Content.styled(escape_controls(help_text), "dim")
+            yield Content.assemble(
+                start.highlight_regex(f"(?i){in_title}", style="underline"),
+                end.highlight_regex(f"(?i){in_help}", style="underline"),
             )
 
     def _push(self, make: Callable[..., BaseScreen], *arguments: object) -> None:

@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 from textual.pilot import Pilot
 
-from fstui.report import compare, explanation
+from fstui.report import compare, explanation, glossary
 from fstui.tui.drawing.compare import blocks
 from fstui.tui.screens.page_screen import PageScreen, card_lines, comparison_screen, explain_screen, split_cards
 from fstui.tui.styles import WARNING
@@ -134,10 +134,9 @@ async def test_the_glossary_explains_the_selected_term(width: int) -> None:
 async def test_the_index_of_terms_starts_with_those_of_the_screen() -> None:
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
         title, *_ = await press(pilot, "g")
-        own, others, index, count = map(int, re.findall(r"\d+", title))
-        assert index == 1 and own + others == count and " terms of this screen, then " in title
-        last, *lines = await press(pilot, "end")
-        assert last.endswith(f"{count} of {count}") and any("── ZIL ──" in line for line in lines)
+        own, others = map(int, re.findall(r"\d+", title))
+        assert own + others == len(glossary.entries()) and " terms of this screen, then " in title
+        assert any("── ZIL ──" in line for line in await press(pilot, "end"))
 
 
 @pytest.mark.parametrize("width", [80, 120])

@@ -22,18 +22,7 @@ from fstui.report.teaching import speed
 from fstui.report.text import verdict_label
 from fstui.runs.lessons import CheckedClaim, Choice, Lesson, LessonRun, PlannedRun, TakenLesson
 from fstui.tui.drawing import charts, io_path, latency
-from fstui.tui.drawing.cells import (
-    Column,
-    clickable,
-    fit,
-    fit_columns,
-    fit_list,
-    line,
-    meter,
-    paragraph,
-    rule,
-    spread,
-)
+from fstui.tui.drawing.cells import Column, clickable, fit, fit_columns, fit_list, line, meter, paragraph, rule, spread
 from fstui.tui.drawing.report import term_lines
 from fstui.tui.drawing.run import percentile
 from fstui.tui.progress import Progress
@@ -167,17 +156,15 @@ def _answer(answer: str, lead: str, width: int, number_style: str, style: str) -
 
 
 def runs(
-    lesson: Lesson,
-    progress_by_label: Mapping[str, Progress],
-    disks: Mapping[str, str],
-    width: int,
-    *,
-    only_steps: bool = False,
+    lesson: Lesson, progress_by_label: Mapping[str, Progress], disks: Mapping[str, str] | None, width: int
 ) -> list[Text]:
-    """Draw each run with its steps and their rates so far, or only the steps. All bars have the same scale."""
+    """Draw each run with its steps and their rates so far. All bars have the same scale.
+
+    ``disks``: the titles of the runs; None: draw only the steps.
+    """
 
     def name_of(run: LessonRun, step: Mapping[str, Any]) -> str:
-        return f"{run.label}: {step['name']}" if only_steps and len(lesson.runs) > 1 else str(step["name"])
+        return run.label if disks is None and len(run.steps) == 1 < len(lesson.runs) else str(step["name"])
 
     lines: list[Text] = []
     longest = max(cell_len(name_of(run, step)) for run in lesson.runs for step in run.steps)
@@ -189,13 +176,13 @@ def runs(
     titles = f"{'P50':>9}{'P99':>9}  FLUSH/SYNC  {axis}" if cells else f"{'P50':>9}  FLUSH/SYNC"
     header = line((f"     {'':{name_width}}   RATE/S{titles}", FAINT))
     for run in lesson.runs:
-        title = [] if only_steps else _run_title(run, disks.get(run.label, ""), width)
+        title = _run_title(run, disks.get(run.label, ""), width) if disks is not None else []
         lines += [*title, *([] if lines else [header])]
         progress = progress_by_label.get(run.label)
         for index, step in enumerate(run.steps):
             name = fit(name_of(run, step), name_width)
             lines.append(_step(str(step["name"]), index, progress, draw_bar if cells else None, name))
-        lines += [] if only_steps else [*_verdict(progress, width), line()]
+        lines += [*_verdict(progress, width), line()] if disks is not None else []
     return lines
 
 

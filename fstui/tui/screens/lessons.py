@@ -190,7 +190,7 @@ class LessonScreen(BaseScreen):
                 yield self.lines("text", self._draw_page, frame=True)
                 yield self.lines("pictures", self._draw_pictures, frame=True)
             yield Slices(self._draw_map, id="map")
-            yield self.lines("prompt", self._draw_prompt)
+            yield self.lines("prompt", lambda width, _: self._prompt_lines())
         yield self.footer_lines()
 
     async def on_mount(self) -> None:
@@ -336,7 +336,7 @@ class LessonScreen(BaseScreen):
             case "explain":
                 explanation = drawing.explanation(lesson, width)
                 if self.has_class("-narrow"):
-                    return [*drawing.runs(lesson, self._progress, {}, width, only_steps=True), line(), *explanation]
+                    return [*drawing.runs(lesson, self._progress, None, width), line(), *explanation]
                 return [*explanation, *(drawing.meanings(lesson, width) if is_huge else [])]
         question = drawing.question("", lesson.question, self.answer, width, remark="right" if self.answer else "")
         prompt = [line(), *self._prompt_lines()] if self.answer is None else []
@@ -396,11 +396,8 @@ class LessonScreen(BaseScreen):
         frame, planned = self.part("text").has_frame, self._planned_runs if self.stage == "run" else []
         return drawing.heat_maps(self.lesson, planned, self._progress, width, height, frame=frame)
 
-    def _draw_prompt(self, width: int, height: int) -> list[Text]:
-        return [] if self.has_class("-huge") and self.stage != "run" else self._prompt_lines()
-
     def _prompt_lines(self) -> list[Text]:
-        """Draw what the user must do. A huge screen shows it directly below the answers."""
+        """Draw what the user must do: below the answers on a huge screen, otherwise at the bottom."""
         return [line((f"   {prompt}", HEAD)) for prompt in self._prompts()]
 
     def _prompts(self) -> Iterator[str]:

@@ -18,17 +18,7 @@ from fstui.model.quantities import counted
 from fstui.model.run import Run
 from fstui.report.sections import Section
 from fstui.tui.commands import BACK, COPY, EVERYWHERE, HELP, LIST, PALETTE, QUIT, Command, key_names
-from fstui.tui.drawing.cells import (
-    MIN_FRAME_WIDTH,
-    Card,
-    Column,
-    fit_columns,
-    headline,
-    line,
-    paragraph,
-    rule,
-    title_line,
-)
+from fstui.tui.drawing.cells import Card, Column, fit_columns, headline, line, paragraph, rule, title_line
 from fstui.tui.drawing.report import section_lines, term_lines
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.styles import FAINT, HEAD, KEY, verdict_style
@@ -42,7 +32,6 @@ _GENERAL = {command.id for command in (HELP, BACK, PALETTE, *EVERYWHERE)}
 NEXT, TERMS = "What to do next", "Terms"
 MIN_TWO_COLUMN_WIDTH = 150
 """The width of the narrowest screen that shows two cards side by side."""
-MAX_TEXT_WIDTH = 114
 INDEX = (Column("TERMS", 20, gap=2), Column("MEANING", gap=2, from_width=60))
 """The columns of the index of terms."""
 
@@ -158,8 +147,7 @@ def help_screen(screen: BaseScreen, keymap: Mapping[str, str]) -> PageScreen:
     summary, _, more = screen.HELP_TEXT.partition(". ")
     if more:
         about = (f"more about the {name} screen", partial(section_lines, Section(lines=(more,))))
-        is_small = screen.size.width < MIN_FRAME_WIDTH
-        cards.insert(len(cards) if is_small else 0, about)  # a small screen first needs the keys
+        cards.insert(len(cards) if screen.has_class("-narrow") else 0, about)  # a small screen first needs the keys
     cards += _term_cards("terms of this screen", _terms_of(screen))
     return HelpScreen("help", cards, name, f"{summary.removesuffix('.')}.")
 
@@ -180,29 +168,25 @@ def _key_lines(rows: Sequence[tuple[str, str, str]], widths: Sequence[int], widt
     return lines
 
 
-class GlossaryScreen(BaseScreen):
+class GlossaryScreen(PageScreen):
     """An index of all terms, with the meaning of the selected one and of the terms related to it."""
 
     KEYS = (
         Command("glossary.open", "enter", "open", "open", "Show the term and related terms on a page of their own."),
         Command("glossary.jump", "slash", "jump", "jump to", "Go to the first term that begins with what you type."),
-        COPY,
-        HELP,
-        BACK,
-        QUIT,
-        *LIST,
+        *PageScreen.KEYS,
     )
     DOUBLE_CLICK_ACTION = "open"
-    SCROLLED_PART = "meaning"
     HELP_TEXT = "The terms of the previous screen are in bold and come first, then all others, A to Z."
 
     def __init__(self, screen: BaseScreen) -> None:
         from fstui.report import glossary  # noqa: PLC0415
 
-        super().__init__()
         self._own = _terms_of(screen)
         others = sorted(set(glossary.entries()).difference(self._own), key=lambda name: glossary.spelling(name).lower())
         self._spellings = {name: glossary.spelling(name) for name in (*self._own, *others)}
+        own = counted(len(self._own), "term")
+        super().__init__("glossary", (), f"{own} of this screen, then {len(others)} others, A to Z")
         self.table = DrawnTable(self._rows, id="terms")
         self.table.border_title = "terms"
 
@@ -210,7 +194,7 @@ class GlossaryScreen(BaseScreen):
         yield self.lines("title", self._draw_title, classes="line")
         with Container(id="pair"):
             yield self.table
-            yield self.lines("meaning", self._draw_meaning, frame=True)
+            yield self.lines("page", self._draw_meaning, frame=True)
         yield self.footer_lines()
 
     @property
@@ -218,7 +202,7 @@ class GlossaryScreen(BaseScreen):
         return self.table.chosen_key or next(iter(self._spellings))
 
     def on_data_table_row_highlighted(self) -> None:
-        self.part("meaning").scroll_to_top()
+        self.part("page").scroll_to_top()
         self.redraw()
 
     def action_move(self, offset: int) -> None:
@@ -250,11 +234,6 @@ class GlossaryScreen(BaseScreen):
 
         return TableContent(columns, {name: partial(cells, name) for name in self._spellings})
 
-    def _draw_title(self, width: int, height: int) -> list[Text]:
-        own, total = len(self._own), len(self._spellings)
-        subject = f"{counted(own, 'term')} of this screen, then {total - own} others, A to Z"
-        return [title_line("glossary", subject, f"{self.table.cursor_row + 1} of {total}", width)]
-
     def _draw_meaning(self, width: int, height: int) -> list[Text]:
         from fstui.report import explanation, glossary  # noqa: PLC0415
 
@@ -262,10 +241,9 @@ class GlossaryScreen(BaseScreen):
         related = entries[self.chosen].see
         if self.has_class("-huge"):  # there is room for the terms that are related to these
             related = tuple(dict.fromkeys((*related, *(name for term in related for name in entries[term].see))))
-        meaning = explanation.word_lines(self.chosen, min(width, MAX_TEXT_WIDTH))
         return [
             rule(width, self._spellings[self.chosen]),
-            *(line(" ").append_text(text) for text in meaning),
+            *(line(" ").append_text(text) for text in explanation.word_lines(self.chosen, width)),
             line(),
             rule(width, "related terms"),
             *term_lines([name for name in related if name != self.chosen], width),
