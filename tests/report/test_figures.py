@@ -91,6 +91,8 @@ def test_bytes_of_a_busy_device_are_not_fstuis_own() -> None:
     alone = on_sda(made.step(sync="fsync", share=40.0))
     busy = Idle(elapsed_s=1.0, counters=(DeviceCounters(device="sda", written_bytes=1 << 30, writes=9, flushes=0),))
     assert (ratios(alone)[1], ratios(replace(alone, idle=busy))[1]) == (40.0, None)
+    fewer = on_sda(made.step(sync="fsync", share=0.98))
+    assert ratios(fewer)[1] == pytest.approx(0.98) and ratios(replace(fewer, idle=busy))[1] is None
 
 
 def test_a_traced_fua_write_is_counted() -> None:

@@ -262,6 +262,7 @@ def test_runs_with_other_settings_are_another_series() -> None:
     run = Summary(path="/x", status="finished", scenario="check", rate_per_s=206.0, settings={"seconds": 1, "block": 4})
     short = replace(run, settings={"seconds": 2, "block": 4})
     assert report.series([run, short, run]) == [[run, run], [short]]
+    assert report.runs_with_other_settings(run, [run, short, run]) == 1
     assert report.own_settings(short, [run, short]) == "seconds=2" and not report.own_settings(run, [run])
 
 

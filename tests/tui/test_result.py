@@ -51,6 +51,22 @@ async def test_selecting_a_finding_moves_nothing_below() -> None:
         assert any(line.startswith("▌  flushes-arrive") for line in after)
 
 
+async def test_a_low_explanation_has_a_sentence_next_and_evidence() -> None:
+    finding = msgspec.structs.replace(
+        screens.TOO_FAST,
+        sentence=f"The rate is too high. {'Nothing is proven further down. ' * 9}",
+        next=("Switch the cache off.", "Run again."),
+        evidence=("sda: 5 400/s (limit 90/s)", *(f"sd{letter}: {'x' * 40} (limit 90/s)" for letter in "bcdefgh")),
+    )
+    run = msgspec.structs.replace(screens.RUN, findings=(finding,), sentence=finding.sentence)
+    async with opened(run) as pilot:
+        lines = [line.strip() for line in screen_lines(pilot.app)]
+        assert lines[2:4] == ["The rate is too high.", "next     Switch the cache off."]
+        assert lines[4].split() == ["because", "sda", "5", "400/s"] and "more (PgDn)" in "".join(lines[5:14])
+        await pilot.press("pagedown")
+        assert "Nothing is proven" in screen_lines(pilot.app)[2]
+
+
 async def test_published_rates_are_below_the_steps() -> None:
     async with opened(msgspec.structs.replace(screens.RUN, verdict="consistent")) as pilot:
         assert not any("Samsung" in line for line in screen_lines(pilot.app))
@@ -360,6 +376,7 @@ async def test_empty_parts_of_a_frame_show_further_sections() -> None:
     async with opened(size=(120, 60)) as pilot:
         lines = screen_lines(pilot.app)
         assert any("├── I/O path: " in line for line in lines)
+        assert any("+ I/O path (above)" in line for line in lines)
         assert lines == await press(pilot, "pagedown")
 
 

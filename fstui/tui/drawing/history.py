@@ -168,13 +168,11 @@ def _bar_label(run: Summary, chosen: Summary, cells: int) -> list[tuple[str, str
 
 
 def _bar_times(runs: Sequence[Summary], cells: int, width: int) -> str:
-    """Return the times of the bars, of as many as fit. Runs of one minute have seconds."""
-    forms = ("%d %b %H:%M", "%d %b %H:%M:%S")
-    short, with_seconds = ([moment(run.started_at, form) for run in runs] for form in forms)
-    times = short if len(set(short)) == len(short) else with_seconds
-    time_cells = max(map(len, times)) + _MIN_GAP
-    step = ceil(time_cells / cells)
-    starts = (start for start in range(0, len(runs), step) if start * cells + time_cells <= width + _MIN_GAP)
+    """Return the times of the bars, of as many as fit."""
+    times = [moment(run.started_at, "%d %b %H:%M:%S") for run in runs]
+    longest = max(map(len, times))
+    step = ceil((longest + _MIN_GAP) / cells)
+    starts = (start for start in range(0, len(runs), step) if start * cells + longest <= width)
     return "".join(times[start].center(cells) if step == 1 else fit(times[start], step * cells) for start in starts)
 
 

@@ -117,37 +117,35 @@ def speed(run: Run, width: int) -> list[Text]:
 
 def explanation(run: Run, finding: Finding | None, width: int, height: int) -> list[Text]:
     """Draw the sentence of a finding, what to do next, and the evidence."""
-    sentence = _sentence(run, finding)
     if finding is None:
-        return paragraph(sentence, width)
+        return paragraph(_sentence(run, finding), width)
     # the verdict line already names the key of the power-cut test
     names_key = run.verdict == "consistent" and not run.simulated
-    next_steps = without_power_cut(finding.next) if names_key else finding.next
-    lines = _sentence_and_next(finding, sentence, next_steps, width)
-    because = _because(finding.evidence, width)
-    if height > SHORT_LINES or len(lines) + len(because) <= height:
-        return [*lines, *_because(finding.evidence, width, max(height - len(lines), 1))]
+    next_steps = tuple(without_power_cut(finding.next)) if names_key else finding.next
+    shown = replace(finding, sentence=_sentence(run, finding), next=next_steps)
+    complete = _explanation(shown, width)
+    if len(complete) <= height:
+        return complete
+    if height > SHORT_LINES:
+        return _explanation(shown, width, height)
     if finding.verdict not in (None, "cannot-tell"):  # then the first sentence says what the verdict is based on
         sentence = re.split("(?<=[.!?]) (?=[A-Z])", finding.sentence or finding.title, maxsplit=1)[0]
-    shortened = (_sentence_and_next(finding, sentence, steps, width) for steps in (next_steps[:1], ()))
-    short = next(
-        (drawn for drawn in shortened if len(drawn) < height), paragraph(sentence, width)[: max(height - 1, 1)]
-    )
-    evidence = [re.sub(r" \([^()]*\)$", "", part) for part in finding.evidence]
-    fitting = (_because(evidence[:number], width) for number in range(len(evidence), 0, -1))
-    short += next((drawn for drawn in fitting if len(short) + len(drawn) < height), ())
-    return [*short, line((f"   … {len(lines) + len(because) - len(short)} more (PgDn)", FAINT))]
+        shown = replace(shown, sentence=sentence)
+    evidence = tuple(re.sub(r" \([^()]*\)$", "", part) for part in finding.evidence)
+    short = [replace(shown, next=next_steps[:1], evidence=evidence[:number]) for number in range(len(evidence), -1, -1)]
+    drawn = (_explanation(part, width) for part in (*short, replace(shown, next=(), evidence=())))
+    lines = next((lines for lines in drawn if len(lines) < height), paragraph(shown.sentence, width)[: height - 1])
+    return [*lines, line((f"   … {len(complete) - len(lines)} more (PgDn)", FAINT))]
 
 
-def _sentence_and_next(finding: Finding, sentence: str, next_steps: Sequence[str], width: int) -> list[Text]:
-    lines = paragraph(sentence, width)
+def _explanation(finding: Finding, width: int, height: int | None = None) -> list[Text]:
+    """Draw all parts of an explanation. ``height``: leave out evidence that does not fit."""
+    lines = paragraph(finding.sentence, width)
     if finding.scope == "step":
         lines.append(line(("   this step only: " + ", ".join(finding.steps), FAINT)))
-    return lines + labelled_lines([(step, "") for step in next_steps], "next", width)
-
-
-def _because(evidence: Sequence[str], width: int, height: int | None = None) -> list[Text]:
-    return labelled_lines([part.partition(": ")[::2] for part in evidence], "because", width, height)
+    lines += labelled_lines([(step, "") for step in finding.next], "next", width)
+    pairs = [part.partition(": ")[::2] for part in finding.evidence]
+    return [*lines, *labelled_lines(pairs, "because", width, height and max(height - len(lines), 1))]
 
 
 def _sentence(run: Run, finding: Finding | None) -> str:

@@ -19,7 +19,7 @@ from fstui.runs import history
 from fstui.runs.history import Summary
 from fstui.tui.commands import BACK, COPY, HELP, LIST, QUIT, RECORDING, Command
 from fstui.tui.drawing import history as drawing
-from fstui.tui.drawing.cells import MIN_FRAME_WIDTH, line, rule, title_line
+from fstui.tui.drawing.cells import MIN_FRAME_WIDTH, line, paragraph, rule, title_line
 from fstui.tui.drawing.result import SHORT_LINES
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.screens.page_screen import comparison_screen
@@ -355,7 +355,7 @@ class TrendScreen(HistoryScreen):
         return drawing.series_rows(self._series, width)
 
     def _draw_empty_message(self, width: int, height: int) -> list[Text]:
-        return [] if self._series else [line(f"  {self._empty_text if self.rows is None else NO_TREND}")]
+        return [] if self._series else paragraph(self._empty_text if self.rows is None else NO_TREND, width, "  ")
 
     def _draw_trend(self, width: int, height: int) -> list[Text]:
         chosen = self.chosen
