@@ -72,8 +72,9 @@ class _Drawing:
 
     def draw(self) -> Iterator[Cell]:
         step = self._step
-        operations = counted(step.ops, step.settings.operation_name or "write")
-        requested = (operations, size(step.bytes), counted(step.syncs, "sync"))
+        requested = [counted(step.ops, (step.settings.operation_name or "writes").removesuffix("s"))]
+        if step.bytes or not step.settings.operation_name:  # fstui does not know what a database writes
+            requested += [size(step.bytes), counted(step.syncs, "sync")]
         yield Cell(f"fstui requested {', '.join(requested)}" + (f" ({failure(step)})" if step.error else ""))
         yield from self._layer(self._target.stack[0], "", stopped=False)
 

@@ -4,7 +4,7 @@ from fstui.model.host import Process
 from fstui.model.run import Evidence
 from fstui.model.storage import Reading
 from fstui.report import io_path
-from tests.factories import screens
+from tests.factories import databases, screens
 from tests.factories.steps import step, traced
 from tests.factories.storage import block, disk, filesystem, loop, on_disk, on_loop, target
 
@@ -83,3 +83,9 @@ def test_each_mirror_member_is_drawn_once() -> None:
 def test_a_run_without_storage_or_steps_has_no_drawing() -> None:
     assert io_path.section(replace(screens.RUN, target=None)).empty
     assert io_path.section(replace(screens.RUN, steps=())).empty
+
+
+def test_only_the_transactions_of_a_database_were_requested() -> None:
+    database = databases.STEPS[1]
+    lines = drawn(Evidence(target=on_disk(), steps=(database,)))
+    assert lines[0][0] == "fstui requested 31 transactions"
