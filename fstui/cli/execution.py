@@ -60,7 +60,13 @@ def execute(arguments: Sequence[str]) -> int:
 
 
 def interrupt_on_signals() -> None:
-    """Let SIGTERM and SIGHUP interrupt the command as Ctrl-C does, unless they are ignored or already handled."""
+    """Let SIGTERM and SIGHUP interrupt the command as Ctrl-C does, unless they are ignored or already handled.
+
+    A shell starts the background jobs of a script with SIGINT ignored. Then asyncio cancels no task for a signal, so
+    that SIGTERM and SIGHUP end the process at once.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        return
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, _interrupt)
@@ -69,10 +75,8 @@ def interrupt_on_signals() -> None:
 def _interrupt(number: int, frame: FrameType | None) -> None:
     global _interrupted_by  # noqa: PLW0603  the exception KeyboardInterrupt does not name the signal
     _interrupted_by = signal.Signals(number)
-    handler = signal.getsignal(signal.SIGINT)  # asyncio replaces it while a task runs
-    if not callable(handler):  # a shell starts its background jobs with SIGINT ignored
-        handler = signal.default_int_handler
-    handler(number, frame)
+    if callable(handler := signal.getsignal(signal.SIGINT)):  # asyncio replaces it while a task runs
+        handler(number, frame)
 
 
 def interrupted_status() -> int:
