@@ -154,7 +154,8 @@ class Trace(WaitRecording):
             self.instance.write("set_event_notrace_pid", " ".join(map(str, threads)), append=True)
         except TracefsError:
             self.instance.write("tracing_on", "0")
-            threads = list(syncs)
+            files = {thread: file for thread, file, _ in self.waits.in_flight()} | files
+            threads = list(files)
         self.read()
         for thread in threads:
             self._excluded_threads[thread] = ExcludedThread(time.monotonic_ns(), switches(thread), files[thread])

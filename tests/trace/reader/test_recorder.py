@@ -12,6 +12,7 @@ import pytest
 from fstui.trace.reader import recorder
 from fstui.trace.reader.recorder import HostCounters, Processes, Trace
 from fstui.trace.reader.spans import WaitKey, WaitRow
+from fstui.trace.reader.tracefs import TracefsError
 from fstui.trace.reader.waits import SyncedFile
 
 FILE = SyncedFile(device=1, inode=2, fd=3)
@@ -184,6 +185,23 @@ def exclude(trace: Trace, thread: int) -> None:
     trace.waits.begin_call(time.monotonic_ns(), thread, FILE.fd)
     trace.exclude_busiest()
     assert thread in trace._excluded_threads
+
+
+@pytest.mark.root
+def test_a_pause_of_the_trace_leaves_no_sync_in_flight(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If no thread can be excluded, the trace is paused for all. The ends of running syncs are not recorded."""
+    write, thread = trace.instance.write, threading.get_native_id()
+
+    def refuse(name: str, value: str, *, append: bool = False) -> None:
+        if append:
+            raise TracefsError("refused")
+        write(name, value)
+
+    monkeypatch.setattr(trace.instance, "write", refuse)
+    trace.waits.begin_call(time.monotonic_ns(), thread, FILE.fd)
+    trace.exclude_busiest()
+    assert thread in trace._excluded_threads, "it is checked whether the sync is stuck"
+    assert not list(trace.waits.in_flight())
 
 
 @pytest.mark.root
