@@ -157,7 +157,7 @@ class EntryProvider(Provider):
                     yield PaletteEntry("setting", name, offers.meaning(form, name), choose)
         elif isinstance(screen, StorageScreen):
             run = partial(self._push, LessonsScreen)
-            yield PaletteEntry("screen", "lessons", "Learn what makes a write durable, on simulated disks.", run)
+            yield PaletteEntry("screen", "lessons", "Learn on simulated disks what makes data durable.", run)
             for name, form in (*scenarios.load_shipped(), (power_cut.NAME, power_cut.FORM)):
                 yield PaletteEntry("scenario", name, form.question, partial(screen.action_run_here, name))
 
