@@ -34,6 +34,8 @@ DEVICE_SHARE = 0.5
 """A stall is attributed to the device if one of its requests took at least this share of the stall."""
 _IN_DOUBT = "syncs may have returned before the disk had written"
 LOOK_AT_DMESG = "Look for errors of the device in the kernel's log: 'dmesg'."
+_FAR_FASTER = 10
+"""Syncs are far faster than a reference if every step does this many times the normal rate."""
 _FASTEST = " (fastest step)"
 """The end of a title that names one of several steps. A narrow screen leaves it out."""
 _RANKS = (
@@ -90,10 +92,11 @@ def _compared(case: Case, verdict: Verdict, yardsticks: Sequence[Yardstick]) -> 
         title, reason = _IN_DOUBT, "they may have returned before the disk had written anything"
         if verdict == "lost":
             title, reason = "the disk lost acknowledged writes", "a power cut lost writes that they had acknowledged"
+        ratios = [comparison.per_s / comparison.min_normal_per_s for comparison in normal.comparisons]
+        pace = "far faster than" if min(ratios) >= _FAR_FASTER else "not slow compared with"
         return Speed(
             title=title,
-            sentence=f"The syncs are not slow compared with {normal.name}, but {reason}. So the speed of the "
-            "disk itself is not known.",
+            sentence=f"The syncs are {pace} {normal.name}, but {reason}. So the speed of the disk itself is not known.",
         )
     return _no_reference(case, verdict, yardsticks)
 
