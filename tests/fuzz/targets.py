@@ -197,9 +197,9 @@ def small_files(data: bytes) -> None:
     for directory, name in ((paths.state_dir(), "declarations.json"), (paths.config_dir(), "keys.toml")):
         directory.mkdir(parents=True, exist_ok=True)
         Path(directory, name).write_bytes(data)
-    user_data.declarations()
-    with suppress(Refused):
-        user_data.keys()
+    for read in (user_data.declarations, user_data.keys):
+        with suppress(Refused):
+            read()
 
 
 def _frame_seeds() -> list[bytes]:
