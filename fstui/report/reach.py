@@ -60,7 +60,7 @@ def reach(settings: Settings, target: Target, places: Sequence[DataPlace]) -> Re
             return Reach(0, ", ".join(commits.lossy)) if commits.lossy else None
         return _reach_of_sync(target, places, "each commit")
     flags = set(as_writes.open_flags)
-    direct = "direct" in flags
+    direct = "direct" in flags and not _is_buffered(target.stack)
     if as_writes.sync_every > 1 or (as_writes.sync == "none" and not flags & {"dsync", "sync"}):
         note = f"one sync per {as_writes.sync_every} writes" if as_writes.sync_every > 1 else ""
         return Reach(min(1, len(places) - 1) if direct else 0, note, bypasses_cache=direct)
@@ -88,9 +88,15 @@ def _reach_of_sync(target: Target, places: Sequence[DataPlace], note: str, *, di
     if stop is None:
         return Reach(len(places) - 1, note, bypasses_cache=direct)
     # without barriers only the flush is dropped; other layers that stop a sync do not even write the data
-    data_written = stop.layer == "block" or "barrier" in stop.reason
+    only_flush_dropped = stop.layer == "block" or "barrier" in stop.reason
+    data_written = only_flush_dropped and not _is_buffered(target.stack[target.stack.index(stop) :])
     index = max(len(places) - 2, 0) if data_written else 0
     return Reach(index, stop.reason, bypasses_cache=direct and bool(index), stopped=True)
+
+
+def _is_buffered(nodes: Sequence[Node]) -> bool:
+    """Return whether a loop device without direct I/O keeps the data in the page cache until a flush."""
+    return any(node.value("dio") == "0" for node in nodes)
 
 
 def _has_cache(node: Node) -> bool:

@@ -8,7 +8,7 @@ from fstui.model.storage import Medium, MediumCache, MediumClass, Target
 from fstui.report.reach import DataPlace, Reach, actual_reach, places, reach
 from fstui.runs import scenarios, simulation
 from fstui.tui.drawing import io_path
-from tests.factories.storage import disk, filesystem, on_disk
+from tests.factories.storage import disk, filesystem, loop, on_disk, on_loop
 
 CACHES_READ: dict[MediumClass, MediumCache] = {"raid-cache": "unknown", "optane": "unknown", "ssd-plp": "plp"}
 
@@ -53,6 +53,16 @@ async def test_a_dropped_sync_ends_above_the_medium() -> None:
     _, found, _ = await reached("usb-hdd-zfs-disabled")
     stopped = found["fdatasync"]
     assert stopped is not None and stopped.stopped and stopped.reached == 0
+
+
+@pytest.mark.parametrize(("dio", "place"), [("0", 0), ("1", 1)])
+def test_a_loop_device_buffers_what_is_not_flushed(dio: str, place: int) -> None:
+    target = on_loop(device=loop(dio=dio))
+    target = replace(target, stack=(replace(target.stack[0], sync="stops", reason="nobarrier"), *target.stack[1:]))
+    for settings in (SyncWrites(sync="none", open_flags=("direct",)), SyncWrites(sync="fdatasync")):
+        found = reach(settings, target, places(target))
+        assert found is not None and found.reached == place
+        assert found.bypasses_cache == (dio == "1" and bool(settings.open_flags))
 
 
 @pytest.mark.parametrize(("disk", "kept"), [("raid-cache", "sda cache: True"), ("hdd-7200-no-cache", "platter: True")])
