@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 from rich.text import Text
 from textual.app import ComposeResult
-from textual.containers import Container
+from textual.containers import ItemGrid
 
 from fstui.model.at_risk import AtRiskSecond
 from fstui.model.storage import Target
@@ -61,14 +60,12 @@ class AtRiskScreen(LiveWatchScreen):
 
     def compose(self) -> ComposeResult:
         yield self.lines("title", lambda width, _: [drawing.title(self.view, width)], classes="line")
-        total, files = ("total", self._draw_total), ("files", self._draw_files)
-        yield self.lines(*total, full_height=partial(self.max_height, total))
-        yield self.lines(*files, full_height=partial(self.max_height, files), frame=True)
+        yield self.lines("total", self._draw_total, never_shrinks=True)
+        yield self.lines("files", self._draw_files, frame=True, never_shrinks=True)
         yield self.lines("minutes", self._draw_minutes, classes="rest", frame=True)
-        about, path = ("about", self._draw_about), ("path", self._draw_path)
-        with Container(id="notes"):
-            yield self.lines(*about, full_height=partial(self.max_height, about, path), classes="wide", frame=True)
-            yield self.lines(*path, full_height=partial(self.max_height, path, about), classes="huge", frame=True)
+        with ItemGrid(id="notes"):
+            yield self.lines("about", self._draw_about, classes="wide", frame=True, never_shrinks=True)
+            yield self.lines("path", self._draw_path, classes="huge", frame=True, never_shrinks=True)
         yield self.footer_lines()
 
     async def start(self) -> WatchInProgress:

@@ -88,9 +88,10 @@ class BaseScreen(Screen[None]):
         classes: str = "",
         full_height: Callable[[], int] | None = None,
         frame: bool = False,
+        never_shrinks: bool = False,
     ) -> DrawnLines:
-        """Return a part of the screen. ``full_height``: set if the height is known without drawing."""
-        part = DrawnLines(draw, full_height=full_height, frame=frame, id=id)
+        """Return a part of the screen. See DrawnLines for the options."""
+        part = DrawnLines(draw, full_height=full_height, frame=frame, never_shrinks=never_shrinks, id=id)
         part.set_classes(classes)
         return part
 

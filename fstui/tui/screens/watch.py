@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 from rich.text import Text
 from textual import work
 from textual.app import ComposeResult
-from textual.containers import Container
+from textual.containers import ItemGrid
 
 from fstui.model.errors import Refused, sentence_of
 from fstui.model.quantities import clock, size
@@ -34,7 +33,6 @@ from fstui.tui.drawing.cells import (
 from fstui.tui.iostats import IoStats, RecentSamples, stats_of_second, total
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.styles import FAINT
-from fstui.tui.widgets.lines import UNBOUNDED, Draw
 
 if TYPE_CHECKING:
     from fstui.runs.watch import WatchInProgress
@@ -74,7 +72,6 @@ class LiveWatchScreen(BaseScreen):
         self._has_ended = False
         self._leaves_at_once = False
         """Whether Esc leaves without stopping the watch first."""
-        self._max_heights: dict[str, int] = {}
 
     async def start(self) -> WatchInProgress:
         """Start the watch. Raises Refused, OSError."""
@@ -85,21 +82,6 @@ class LiveWatchScreen(BaseScreen):
 
     def conclusion(self) -> str:
         return ""
-
-    def max_height(self, *parts: tuple[str, Draw]) -> int:
-        """Return the largest height of a part since the last resize. Each change of a height repaints the screen.
-
-        The other parts are next to it on a huge screen, where all have the same height.
-        """
-        parts = parts if self.has_class("-huge") else parts[:1]
-        for name, draw in parts:
-            part = self.part(name)
-            width = (part.size.width or self.size.width) - 2 * part.has_frame
-            self._max_heights[name] = max(self._max_heights.get(name, 0), len(draw(width, UNBOUNDED)))
-        return max(self._max_heights[name] for name, _ in parts)
-
-    def on_resize(self) -> None:
-        self._max_heights.clear()
 
     def on_mount(self) -> None:
         self.follow()
@@ -176,12 +158,10 @@ class WatchScreen(LiveWatchScreen):
 
     def compose(self) -> ComposeResult:
         yield self.lines("title", self._draw_title, classes="line")
-        sentence = ("sentence", self._draw_sentence)
-        yield self.lines(*sentence, full_height=partial(self.max_height, sentence))
-        waits, devices = ("waits", self._draw_waits), ("devices", self._draw_devices)
-        with Container(id="both"):
-            yield self.lines(*waits, full_height=partial(self.max_height, waits, devices), frame=True)
-            yield self.lines(*devices, full_height=partial(self.max_height, devices, waits), frame=True)
+        yield self.lines("sentence", self._draw_sentence, never_shrinks=True)
+        with ItemGrid(id="both"):
+            yield self.lines("waits", self._draw_waits, frame=True, never_shrinks=True)
+            yield self.lines("devices", self._draw_devices, frame=True, never_shrinks=True)
         yield self.lines("minutes", self._draw_minutes, classes="rest", frame=True)
         yield self.footer_lines()
 

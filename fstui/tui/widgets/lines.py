@@ -121,12 +121,19 @@ class DrawnLines(DrawnText):
         *,
         full_height: Callable[[], int] | None = None,
         frame: bool = False,
+        never_shrinks: bool = False,
         id: str | None = None,  # noqa: A002
     ) -> None:
-        """``full_height``: set if the height is known without drawing. ``frame``: draw a frame on a wide screen."""
+        """``full_height``: set if the height is known without drawing. ``frame``: draw a frame on a wide screen.
+
+        ``never_shrinks``: keep the largest height, because each change of a height repaints the screen.
+        """
         super().__init__(draw, id=id)
         self._full_height = full_height
         self._frame = frame
+        self._never_shrinks = never_shrinks
+        self._max_heights: dict[int, int] = {}
+        """By width."""
         self._offset = 0
         self._height_drawn = 0
         self._clickable_spans: list[list[tuple[Span, dict[str, Any]]]] = []
@@ -201,7 +208,9 @@ class DrawnLines(DrawnText):
     def _height_for(self, width: int) -> int:
         frame = self.has_frame
         lines = self._full_height() if self._full_height else len(self._draw(width - 2 * frame, UNBOUNDED))
-        return lines + frame if lines else 0
+        height = lines + frame if lines else 0
+        self._max_heights[width] = max(height, self._max_heights.get(width, 0)) if self._never_shrinks else height
+        return self._max_heights[width]
 
 
 class Footer(DrawnLines):
