@@ -203,6 +203,10 @@ class Incident(Base, frozen=True, kw_only=True):
     culprit_pid: int | None = None
     culprit_cgroup: str = ""
 
+    @property
+    def middle(self) -> float:
+        return (self.start + self.end) / 2
+
 
 class Bucket(Base, frozen=True, kw_only=True):
     """One row of the timeline. None: not counted."""

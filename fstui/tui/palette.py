@@ -120,7 +120,7 @@ class EntryProvider(Provider):
         return cast("FstuiApp", self.app)  # the app imports this module, so it cannot be imported here
 
     def _keys(self) -> Iterator[PaletteEntry]:
-        """Return harmless keys first: Enter without a choice must not start a run."""
+        """Yield harmless keys first: Enter without a choice must not start a run."""
         own = sorted(getattr(self.screen, "KEYS", ()), key=lambda command: command.id != HELP.id)
         commands = {command.id: command for command in (replace(GLOSSARY, label="glossary"), *own)}
         for command in commands.values():
@@ -202,7 +202,8 @@ class EntryProvider(Provider):
         room = min(self.app.size.width, _MAX_WIDTH) - _KIND_WIDTH - _BLANKS
         longest_name = max((drawn_width(entry.name) for entry in entries), default=0)
         free = room - max((drawn_width(entry.help) for entry in entries), default=0)
-        width = max(min(longest_name, max(_NAME_WIDTH, free)), min(_NAME_WIDTH, free))
+        narrowest, widest = sorted((_NAME_WIDTH, free))
+        width = min(max(longest_name, narrowest), widest)
         for kind, name, help_text, _ in entries:
             fitted = (fit_middle if "/" in name else fit)(name, width)  # paths differ at their ends
             start = Content.assemble((f"{kind:{_KIND_WIDTH}}", "bold ansi_cyan"), "  ", (fitted, "bold"), "  ")

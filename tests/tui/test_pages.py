@@ -135,7 +135,7 @@ async def test_the_index_of_terms_starts_with_those_of_the_screen() -> None:
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
         title, *_ = await press(pilot, "g")
         own, others = map(int, re.findall(r"\d+", title))
-        assert own + others == len(glossary.entries()) and " terms of this screen, then " in title
+        assert own + others == len(glossary.entries()) and " terms of the previous screen, then " in title
         assert any("── ZIL ──" in line for line in await press(pilot, "end"))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from math import log
 
 from msgspec.structs import replace
 from rich.cells import cell_len
@@ -13,10 +12,10 @@ from rich.text import Text
 from fstui.report import compare
 from fstui.report.comparison import NOT_DURABLE_TEXT as NOT_DURABLE
 from fstui.report.comparison import Comparison, ratio_of
-from fstui.report.latency_map import LAST_RUN
+from fstui.report.latency_map import LAST_RUN, LogScale
 from fstui.report.sections import Report, Section, cell_text, cell_value
 from fstui.report.text import NONE
-from fstui.tui.drawing import latency
+from fstui.tui.drawing import charts, latency
 from fstui.tui.drawing.cells import (
     MIN_FRAME_WIDTH,
     Card,
@@ -45,7 +44,7 @@ STEPS = (
     Column("P99", 7, right=True, gap=2, from_width=60),
     Column("FLUSH/SYNC", 10, right=True, gap=2, from_width=72),
 )
-_B_RATIO, _HALF_BAR, _FULL_BAR_FACTOR = "B VS A", 3, 4
+_B_RATIO, _HALF_BAR, _LEAD_SCALE = "B VS A", 3, LogScale(1.0, 4.0)
 SIDE_BY_SIDE = (
     Column("STEP", gap=0, cut="middle"),
     Column("A RATE/S", 8, right=True),
@@ -178,10 +177,10 @@ def _lead_bar(comparison: Comparison, step_name: str) -> str:
     """Return a bar from the middle to the faster side. A side that is four times as fast fills its half."""
     if (lead := comparison.lead(step_name)) is None:
         return ""
-    halves = min(max(round(log(lead.factor, _FULL_BAR_FACTOR) * 2 * _HALF_BAR), 1), 2 * _HALF_BAR)
+    bar = charts.bar(lead.factor, _LEAD_SCALE, _HALF_BAR)
     if comparison.ranking(step_name)[0].side is comparison.sides[1]:
-        return " " * _HALF_BAR + "━" * (halves // 2) + "╸" * (halves % 2)
-    return fit_right("╺" * (halves % 2) + "━" * (halves // 2), _HALF_BAR)
+        return " " * _HALF_BAR + bar
+    return fit_right(bar[::-1].replace("╸", "╺"), _HALF_BAR)
 
 
 def _remarks(step: Section, width: int) -> list[Text]:

@@ -35,7 +35,7 @@ HEAT = shades(TIME)
 LEGEND = (("share of operations: <\xa02\xa0% ", FAINT), *(("⣿", style) for style in HEAT), (" ≥\xa025\xa0%", FAINT))
 _UNITS = (("s", 1e9), ("ms", 1e6), ("µs", 1e3), ("ns", 1.0))
 _ARROWS = "↑ above, ↓ below"
-"""What the arrow of a percentile means that is not in the row of its value."""
+"""A label that is not in the row of its value has an arrow: the value is above or below."""
 _PERCENTILE_ORDER = ("p50", "p90", "p99", "p99.9", "max")
 
 

@@ -80,7 +80,7 @@ class RecordingView(msgspec.Struct, frozen=True):
     @property
     def incidents(self) -> list[Incident]:
         """The incidents by time."""
-        return sorted(self.what_happened.incidents, key=lambda incident: incident.start + incident.end)
+        return sorted(self.what_happened.incidents, key=lambda incident: incident.middle)
 
     @property
     def incident_device(self) -> str:

@@ -132,9 +132,10 @@ def explanation(run: Run, finding: Finding | None, width: int, height: int) -> l
         sentence = re.split("(?<=[.!?]) (?=[A-Z])", finding.sentence or finding.title, maxsplit=1)[0]
         shown = replace(shown, sentence=sentence)
     evidence = tuple(re.sub(r" \([^()]*\)$", "", part) for part in finding.evidence)
-    short = [replace(shown, next=next_steps[:1], evidence=evidence[:number]) for number in range(len(evidence), -1, -1)]
-    drawn = (_explanation(part, width) for part in (*short, replace(shown, next=(), evidence=())))
-    lines = next((lines for lines in drawn if len(lines) < height), paragraph(shown.sentence, width)[: height - 1])
+    short = (replace(shown, next=next_steps[:1], evidence=evidence[:number]) for number in range(len(evidence), -1, -1))
+    drawn = (_explanation(part, width) for part in short)
+    shortest = _explanation(replace(shown, next=(), evidence=()), width)[: height - 1]
+    lines = next((lines for lines in drawn if len(lines) < height), shortest)
     return [*lines, line((f"   … {len(complete) - len(lines)} more (PgDn)", FAINT))]
 
 

@@ -36,7 +36,7 @@ _LEGEND = {
     drawing.BAR: "A bar compares their bytes with the largest row.",
     "OLDEST": "OLDEST is the age of the oldest of these bytes or names.",
 }
-"""What a row shows, by the titles of the columns."""
+"""Sentences by the titles of the columns that they explain. The first one is always shown."""
 _ALWAYS_SHOWN = ("≤ UNWRITTEN", "≤ IN CACHE", "OLDEST")
 """Columns of a table without rows."""
 

@@ -118,7 +118,7 @@ class HistoryScreen(BaseScreen):
         self._show_chosen()
 
     def action_scroll(self, lines: int) -> None:
-        """Scroll the selected run. If its explanation is short, the first key press replaces it by the complete one."""
+        """Scroll the selected run. If its explanation is short, the first key press shows the complete one."""
         becomes_complete = not self.shows_all_evidence and self.part("selected").size.height <= _MAX_SHORT_LINES
         self.shows_all_evidence = True
         super().action_scroll(0 if becomes_complete else lines)

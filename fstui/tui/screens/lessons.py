@@ -374,17 +374,16 @@ class LessonScreen(BaseScreen):
         disks = drawing.disks(self.lesson, self._planned_runs, width)
         if is_hidden:
             return [*reach, *([] if self.has_class("-narrow") or is_huge else disks)]
-        if self.stage == "explain" and self.has_class("-narrow"):  # what was measured is above the text
-            return [*reach, *disks, *drawing.meanings(self.lesson, width)]
         measured = [line(), rule(width, "what was measured", "simulated"), *self._runs(width)[:-1]]
         if self.stage == "question" and self.has_class("-narrow"):
             room = self.size.height - OTHER_LINES - len(self._draw_text(width))
             return [*measured, *(reach if len(measured) + len(reach) <= room else [])]
         if self.stage != "explain":
             return [*measured, *reach, *([] if is_huge else disks)]
-        drawn = [*measured, *reach, *disks]
         if not is_huge:
-            return [*drawn, *drawing.meanings(self.lesson, width)]
+            above = [] if self.has_class("-narrow") else measured  # a narrow screen shows it above the text
+            return [*above, *reach, *disks, *drawing.meanings(self.lesson, width)]
+        drawn = [*measured, *reach, *disks]
         height = self.size.height - len(drawn) - OTHER_LINES
         if height >= MIN_MAP_LINES:
             drawn += [line(), *drawing.heat_maps(self.lesson, [], self._progress, width, height, frame=False)]

@@ -186,7 +186,7 @@ class GlossaryScreen(PageScreen):
         others = sorted(set(glossary.entries()).difference(self._own), key=lambda name: glossary.spelling(name).lower())
         self._spellings = {name: glossary.spelling(name) for name in (*self._own, *others)}
         own = counted(len(self._own), "term")
-        super().__init__("glossary", (), f"{own} of this screen, then {len(others)} others, A to Z")
+        super().__init__("glossary", (), f"{own} of the previous screen, then {len(others)} others, A to Z")
         self.table = DrawnTable(self._rows, id="terms")
         self.table.border_title = "terms"
 

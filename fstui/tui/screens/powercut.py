@@ -37,7 +37,7 @@ _PROVES = (
 _GUEST = (
     "If you kill the VM, the physical host keeps its cache, so the test shows only whether the VM passes its syncs on."
 )
-_STORAGE_WAS_CUT = "only the storage lost its power, not the host (such as a USB disk)"
+_STORAGE_WAS_CUT = "only the storage lost its power (such as a USB disk), not the host"
 _UNMOUNTABLE = "the filesystem could not be mounted after the cut"
 
 

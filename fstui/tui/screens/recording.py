@@ -91,7 +91,7 @@ class RecordingScreen(BaseScreen):
             return
         await self.wait_for_refresh()  # before the first refresh, the timeline has no width
         worst = what_happened.incidents[0] if what_happened.incidents else None
-        time = (worst.start + worst.end) / 2 if worst else what_happened.end - 2 * ZOOMS[0]
+        time = worst.middle if worst else what_happened.end - 2 * ZOOMS[0]
         self.view = RecordingView(what_happened, time, 0.0)
         await self._show(time)
 
@@ -146,7 +146,8 @@ class RecordingScreen(BaseScreen):
     def action_incident(self, offset: int) -> None:
         if self.view is None:
             return
-        ahead = [time for time in _middles(self.view) if (time - self.view.time) * offset > 1]
+        middles = [incident.middle for incident in self.view.incidents]
+        ahead = [time for time in middles if (time - self.view.time) * offset > 1]
         if ahead:
             self.go_to(min(ahead) if offset > 0 else max(ahead))
         else:
@@ -155,7 +156,7 @@ class RecordingScreen(BaseScreen):
     def action_choose_row(self, part: str, row: int) -> None:
         """Go to the clicked incident."""
         if self.view is not None:
-            self.go_to(_middles(self.view)[row])
+            self.go_to(self.view.incidents[row].middle)
 
     def action_copy(self) -> None:
         if self.view is not None:
@@ -183,10 +184,6 @@ class RecordingScreen(BaseScreen):
 
     def _draw(self, draw: Callable[[RecordingView, int], list[Text]], width: int, height: int) -> list[Text]:
         return draw(self.view, width) if self.view else []
-
-
-def _middles(view: RecordingView) -> list[float]:
-    return [(incident.start + incident.end) / 2 for incident in view.incidents]
 
 
 async def _with_buckets(view: RecordingView, number: int) -> RecordingView:

@@ -140,7 +140,7 @@ class ResultScreen(BaseScreen):
         super().action_choose_row(part, row + (len(self.findings) if part == "steps" else 0))
 
     def action_scroll(self, lines: int) -> None:
-        """Scroll the explanation. If it is short, the first key press replaces it by the complete one."""
+        """Scroll the explanation. If it is short, the first key press shows the complete one."""
         detail = self.part("detail")
         becomes_complete = not self.shows_all_evidence and detail.size.height <= drawing.SHORT_LINES
         self.shows_all_evidence = True
