@@ -80,7 +80,7 @@ class RecordingScreen(BaseScreen):
         if self.view is not None:
             self.call_after_refresh(self.action_zoom, 0)
 
-    @work(exclusive=True, group="read")
+    @work
     async def open_recording(self) -> None:
         """Read the recording and choose its worst moment, or the last one."""
         try:
@@ -93,9 +93,11 @@ class RecordingScreen(BaseScreen):
         worst = what_happened.incidents[0] if what_happened.incidents else None
         time = worst.middle if worst else what_happened.end - 2 * ZOOMS[0]
         self.view = RecordingView(what_happened, time, 0.0)
-        await self._show(time)
+        self.go_to(time)
 
-    async def _show(self, time: float) -> None:
+    @work(exclusive=True, group="read")
+    async def go_to(self, time: float) -> None:
+        """Choose this moment, then read its records, and the charts if they do not contain it."""
         assert self.view is not None
         begin, end = self.view.what_happened.start, self.view.what_happened.end
         view = replace(self.view, time=min(max(time, begin), end - 1), second=None, window=None, is_read=False)
@@ -126,22 +128,17 @@ class RecordingScreen(BaseScreen):
     def _columns(self, part: str, view: RecordingView) -> int:
         return drawing.columns(view, self.part(part).size.width - 2 * self.part(part).has_frame)[0]
 
-    @work(exclusive=True, group="read")
-    async def go_to(self, time: float) -> None:
-        await self._show(time)
-
     def action_move(self, offset: int) -> None:
         if self.view is not None:
             self.go_to(self.view.time + offset * self.view.cell_s)
 
-    @work(exclusive=True, group="read")
-    async def action_zoom(self, offset: int) -> None:
+    def action_zoom(self, offset: int) -> None:
         if self.view is not None:
             recorded_s = self.view.what_happened.end - self.view.what_happened.start
             zooms = [zoom for zoom in ZOOMS if zoom < recorded_s] or ZOOMS[:1]  # two columns or more
             index = ZOOMS.index(self.view.cell_s) + offset
             self.view = replace(self.view, cell_s=zooms[min(max(index, 0), len(zooms) - 1)], start=0.0, buckets={})
-            await self._show(self.view.time)
+            self.go_to(self.view.time)
 
     def action_incident(self, offset: int) -> None:
         if self.view is None:
