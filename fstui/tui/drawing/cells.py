@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import takewhile, zip_longest
+from itertools import chain, takewhile, zip_longest
 from typing import Literal
 
 import msgspec
@@ -237,6 +237,14 @@ def draw_frame(texts: Sequence[Text], width: int, height: int) -> list[Text]:
         text.truncate(width - 2, overflow="ellipsis", pad=True)
         lines.append(line((left, style)).append_text(text).append(right, style))
     return [*lines, line(("╰" + "─" * (width - 2) + "╯", style))]
+
+
+def side_by_side(columns: Iterable[Sequence[Text]], width: int) -> list[Text]:
+    """Join columns of lines. ``width``: the width of each column."""
+    rows = [[part.copy() for part in row] for row in zip_longest(*columns, fillvalue=line())]
+    for part in chain.from_iterable(rows):
+        part.truncate(width, overflow="ellipsis", pad=True)
+    return [Text.assemble(*row, end="") for row in rows]
 
 
 def _wrap(text: str, width: int, indent: str = "", first: str = "") -> list[str]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
-from itertools import chain, zip_longest
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
@@ -18,7 +17,7 @@ from fstui.model.quantities import count, duration_ns, percent, rate, size
 from fstui.model.storage import Target
 from fstui.report.text import moment
 from fstui.tui.drawing import io_path
-from fstui.tui.drawing.cells import StyledText, fit, fit_list, labelled_lines, line, paragraph, rule
+from fstui.tui.drawing.cells import StyledText, fit, fit_list, labelled_lines, line, paragraph, rule, side_by_side
 from fstui.tui.drawing.storage import HIGH_BUSY_SHARE, StorageEntry, number
 from fstui.tui.iostats import DeviceActivity, IoStats
 from fstui.tui.styles import AREA, BAD, FAINT, HEAD, WARNING, verdict_style
@@ -89,7 +88,7 @@ def detail(
     if target and entry.judgement and not entry.findings and target.silent_s is None and not own_runs:
         remark = _READ_ONLY if entry.trouble == "read-only" else _NO_DEFECT
         lines += [line(), *paragraph(remark, width)]
-    return [title, *(_side_by_side([lines, findings[:-1]], width) if columns > 1 else [*findings, *lines])]
+    return [title, *(side_by_side([lines, findings[:-1]], width) if columns > 1 else [*findings, *lines])]
 
 
 def disk(simulated: SimulationParameters, width: int) -> list[Text]:
@@ -112,21 +111,14 @@ def disk(simulated: SimulationParameters, width: int) -> list[Text]:
         column = min(columns, key=len)
         column += [line(), *drawn] if column else drawn
     parameter_help = f"fstui lessons --disks {simulated.name} lists the names of parameters. {hints.lines[-1]}"
-    left = [rule(card_width, simulated.title, "simulated"), *_side_by_side(columns, _NAME_WIDTH + _VALUE_WIDTH)]
+    left = [rule(card_width, simulated.title, "simulated"), *side_by_side(columns, _NAME_WIDTH + _VALUE_WIDTH)]
     left += [line(), *paragraph(parameter_help, card_width, style=FAINT)]
     right = [rule(card_width, "simulated disks")]
     disks, starting = _all_disks().sections
     right += [*section_lines(disks, card_width), line(), *paragraph(starting.lines[0], card_width, style=FAINT)]
     for listed in right:
         listed.stylize(AREA if listed.plain.split()[:1] == [simulated.name] else "")
-    return _side_by_side([left, right], card_width) if card_width < width else [*left, *right]
-
-
-def _side_by_side(columns: Iterable[Sequence[Text]], width: int) -> list[Text]:
-    rows = [[part.copy() for part in row] for row in zip_longest(*columns, fillvalue=line())]
-    for part in chain.from_iterable(rows):
-        part.truncate(width, overflow="ellipsis", pad=True)
-    return [Text.assemble(*row, end="") for row in rows]
+    return side_by_side([left, right], card_width) if card_width < width else [*left, *right]
 
 
 def _parameter(key: str, value: str) -> tuple[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import product, zip_longest
+from itertools import product
 from typing import NamedTuple
 
 from rich.cells import cell_len
@@ -18,7 +18,7 @@ from fstui.report.database_details import notes
 from fstui.report.formats import plain
 from fstui.report.sections import Section
 from fstui.report.text import GLYPHS, SPEED_GLYPHS
-from fstui.tui.drawing.cells import fit, labelled_lines, line, paragraph, selectable_row
+from fstui.tui.drawing.cells import fit, labelled_lines, line, paragraph, selectable_row, side_by_side
 from fstui.tui.styles import AREA, FAINT, HEAD, speed_style, verdict_style
 
 IS_IT_SLOW = "is-it-slow"
@@ -66,12 +66,7 @@ def term_lines(names: Sequence[str], width: int) -> list[Text]:
     lines: list[Text] = []
     for start in range(0, len(names), columns):
         terms = [_term(name, width // columns) for name in names[start : start + columns]]
-        for left, *right in zip_longest(*terms, fillvalue=line()):
-            drawn = line().append_text(left)
-            for text in right:
-                drawn.append(" " * (width // columns - drawn.cell_len)).append_text(text)
-            lines.append(drawn)
-        lines.append(line())
+        lines += [*side_by_side(terms, width // columns), line()]
     return lines[:-1]
 
 
