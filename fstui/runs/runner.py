@@ -176,8 +176,8 @@ class RunInProgress:
             if self._stop_requested.is_set():
                 break
             await self._run_step(index, planned_step, directory, servers)
-            error = self._run.steps[-1].error
-            if error is not None and error.errno in LASTING_ERRNOS:
+            step = self._run.steps[-1]
+            if step.status == "failed" and step.error is not None and step.error.errno in LASTING_ERRNOS:
                 break
         if power_cut_step := self._machine.power_cut_step():
             self._add_step(max(len(self._run.steps) - 1, 0), power_cut_step)

@@ -38,6 +38,7 @@ STOP_TIMEOUT_S = 1.0
 PROGRESS_TIMEOUT_S = 1.0
 """A probe that prepares its file reports progress at least this often."""
 NO_DIRECT = "the filesystem refuses O_DIRECT with these settings"
+NO_MAPPING = "the filesystem refuses shared mappings"
 
 
 class StepRunner:
@@ -217,18 +218,23 @@ class StepRunner:
     def _step(self) -> Step:
         prepare_s = (self._ready_time_s or time.monotonic()) - self._start_time_s
         step = self._recorder.step(self._status(), prepare_s)
-        return msgspec.structs.replace(step, reason=NO_DIRECT) if step.status == "skipped" else step
+        return msgspec.structs.replace(step, reason=self._refusal()) if step.status == "skipped" else step
 
     def _status(self) -> StepStatus:
         error = self._recorder.error
         if error is None:
             return "finished" if self._stop_time_s is None else "stopped"
-        return "skipped" if self._refuses_direct(error) else "failed"
+        return "skipped" if self._refusal() else "failed"
 
-    def _refuses_direct(self, error: Failure) -> bool:
-        """Return whether the filesystem refuses O_DIRECT (UBIFS, JFFS2, ramfs), or blocks of this size (open(2))."""
-        is_refused = error.errno == errno.EINVAL and error.call in {"open", "pwrite"} and not self._recorder.ops
-        return is_refused and self._planned_step.settings.direct
+    def _refusal(self) -> str:
+        """Return what the filesystem refuses: O_DIRECT (UBIFS, JFFS2, ramfs), blocks of this size (open(2)), or shared
+        mappings (mmap(2): ENODEV, FUSE with direct_io). Empty if the step failed for another reason."""
+        error = self._recorder.error
+        if error is None or self._recorder.ops:
+            return ""
+        if error.errno == errno.EINVAL and error.call in {"open", "pwrite"} and self._planned_step.settings.direct:
+            return NO_DIRECT
+        return NO_MAPPING if (error.call, error.errno) == ("mmap", errno.ENODEV) else ""
 
 
 def _early_end_message(status: int | None) -> str:

@@ -25,7 +25,7 @@ from fstui.model.judgement import Finding
 from fstui.model.run import Run
 from fstui.model.steps import Failure, Snapshot, TracedPart
 from fstui.model.storage import Medium, Space
-from fstui.runs import runner
+from fstui.runs import runner, stepping
 from fstui.runs.machine.base import SaveResult
 from fstui.runs.machine.replay import ReplayMachine
 from fstui.runs.runner import Mailbox, RunInProgress, slowest_sync_s, with_progress
@@ -141,6 +141,14 @@ async def test_a_failing_disk_ends_the_run_and_a_full_one_the_step() -> None:
     ]
     assert run.steps[1].error == Failure(call="fdatasync", errno=5, message="Input/output error")
     assert "sync-error" in {finding.rule for finding in run.findings}
+
+
+async def test_a_filesystem_without_mappings_skips_only_the_step() -> None:
+    """mmap(2): ENODEV, for example FUSE with direct_io. The device is not gone."""
+    refused = recorded(FDATASYNC, 0, 1, 0, Failure(call="mmap", errno=errno.ENODEV, message="No such device"))
+    run, _ = await finished(replaying(saved(refused, STEPS[1])))
+    assert [step.status for step in run.steps] == ["skipped", "finished"]
+    assert run.steps[0].reason == stepping.NO_MAPPING
 
 
 @pytest.mark.parametrize("number", [errno.ETIMEDOUT, errno.EROFS, errno.ENODEV])

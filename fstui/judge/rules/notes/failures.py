@@ -59,7 +59,9 @@ def sync_error(case: Case) -> Iterator[Conclusion]:
 def _has_shut_down(case: Case, step: Step, error: Failure) -> bool:
     """Return whether the filesystem has shut down; False for EIO on a synced write, because data is lost then."""
     is_loss = error.errno == errno.EIO and error.call in WRITE_CALLS and _writes_are_synced(case, step)
-    return error.errno in SHUTDOWN_ERRNOS and error.call in _OTHER_CALLS | WRITE_CALLS and not is_loss
+    is_unsupported = (error.call, error.errno) == ("mmap", errno.ENODEV)  # mmap(2): no mappings on this filesystem
+    has_failed = error.errno in SHUTDOWN_ERRNOS and error.call in _OTHER_CALLS | WRITE_CALLS
+    return has_failed and not (is_loss or is_unsupported)
 
 
 def _shut_down(case: Case, step: Step, error: Failure) -> Conclusion:

@@ -56,9 +56,9 @@ def test_full_disk_is_a_note(number: int) -> None:
     assert written.verdict is None and "accepted" not in written.sentence
 
 
-@pytest.mark.parametrize(("call", "number"), [("open", errno.EINVAL), ("commit", errno.EIO)])
+@pytest.mark.parametrize(("call", "number"), [("open", errno.EINVAL), ("commit", errno.EIO), ("mmap", errno.ENODEV)])
 def test_error_of_another_call_has_no_finding(call: str, number: int) -> None:
-    """SQLite also reports EIO for a lock or for memory."""
+    """SQLite also reports EIO for a lock or for memory. ENODEV of mmap: the filesystem has no mappings."""
     assert rules(verdict(None, failed(call, number))) == set()
 
 
