@@ -235,7 +235,7 @@ def _announce(header: PowerCutHeader) -> None:
 
 
 def _listen(witness: Witness) -> tuple[str, bool]:
-    """Show the acknowledgements until the connection ends. Return what went wrong, and whether Ctrl-C ended it.
+    """Show the acknowledgements until the connection ends. Return what went wrong, and whether a signal ended it.
 
     On a terminal, one line is redrawn. Otherwise, a line is printed every ten seconds.
     """

@@ -50,8 +50,7 @@ SLOW_STEP_EXTRA_NS = 5_000_000_000
 SETTLE_S = 0.1
 """Time between the start of the writers and the first operation. Without this pause, an operation of 75 µs on a loop
 device in memory took 9 to 14 µs longer, in a C program too (Linux 6.18, 2 CPUs). Probable cause: the scheduler takes a
-new process for a busy one, and then separates it from the kernel threads that serve the device.
-"""
+new process for a busy one, and then separates it from the kernel threads that serve the device."""
 WATCH_INTERVAL_S = 0.5
 """Time between two checks of the coordinator. Each can delay the next operation."""
 WATCH_INTERVAL_OF_SILENT_S = 0.1

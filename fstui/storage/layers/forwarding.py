@@ -43,12 +43,12 @@ SOME_WRITES = Forwarded("each", "sometimes", "sometimes")
 INTENT_LOG = Forwarded("shared", "shared", "sometimes")
 """ZFS writes its log to one vdev after the other, and flushes those that it wrote to."""
 COPY = Forwarded("each", "sometimes", "never")
-"""The fast device of a write-through cache, or a write-behind member of a mirror. It gets every flush. It also
-gets copies of data, but no sync waits for them."""
+"""The fast device of a write-through cache. It gets every flush, and copies of data that no sync waits for."""
 CACHED_BLOCK_LIST = Forwarded("sometimes", "sometimes", "never")
 """The list of cached blocks in a cache that holds only copies. If it is lost, the data is still on the slow device."""
 LATER_WRITES = Forwarded("sometimes", "sometimes", "shared")
-"""A share of the writes, some time after a sync: the slow device of a cache, or a cache of metadata only."""
+"""A share of the writes, some time after a sync: the slow device of a cache, or a member of an array with
+a partial parity log."""
 REQUEST_CLONES = Forwarded("sometimes", "shared", "shared")
 """A path below request-based dm-multipath. It receives clones of requests, in which the kernel counts no flushes."""
 SOMETIMES = Forwarded("sometimes", "sometimes", "sometimes")

@@ -21,8 +21,8 @@ cut.
 Only root can read the kernel's trace, which shows which process sent each flush. Without the trace, or if it covers
 only the start of a fast step, the verdict is "cannot-tell" in two cases:
 
-- In a step, over 5 % more flushes or bytes arrived than expected.
-- While fstui was idle, others flushed at over 5 % of fstui's sync rate.
+- In a step, over 5 % more flushes (without a trace: or bytes) than expected.
+- Before a step or at its start, others flushed at over 5 % of the sync rate.
 
 ## What to do next
 Stop other processes that write. For stronger evidence, use `fstui powercut`.
