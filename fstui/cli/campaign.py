@@ -1,6 +1,5 @@
 """``fstui powercut campaign``: cut the power many times by commands, and verify each cut."""
 
-import asyncio
 import os
 import re
 import secrets
@@ -14,7 +13,7 @@ from typing import Any
 import click
 import msgspec
 
-from fstui.cli.delivery import print_report
+from fstui.cli.delivery import print_last_report
 from fstui.cli.execution import FAILED, UNACCEPTABLE, exit_status
 from fstui.cli.interruption import SIGNALS
 from fstui.cli.options import Duration, fail_on_option, is_failure, report_options, trust_option
@@ -179,9 +178,10 @@ class _CampaignSession:
         self._signal = 0
 
     def run(self, format_: str, output: Path | None, fail_on: Sequence[str]) -> int:
-        signals = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
-        for number in signals:
-            signal.signal(number, self._handle_signal)
+        handlers = {number: signal.getsignal(number) for number in SIGNALS}
+        for number, handler in handlers.items():
+            if handler is not signal.SIG_IGN:
+                signal.signal(number, self._handle_signal)
         stop_reason, settings = "", self._store.settings
         if finished := len(self._store.conclusive_cuts):
             say(f"{finished} of {settings.cuts} cuts are done; continuing with the next one")
@@ -192,15 +192,15 @@ class _CampaignSession:
         except OSError as error:
             stop_reason = f"{error.filename or self._store.directory}: {error.strerror}"
         clear_status()
-        for number in signals:
-            signal.signal(number, signal.SIG_DFL)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
         if stop_reason or self._signal:
             stop_reason = stop_reason or f"stopped by {signal.Signals(self._signal).name}"
             with suppress(OSError):
                 self._store.stop(stop_reason)
             say(f"fstui: {stop_reason}. {self._state_sentences()}")
         document = self._report.document(self._store, stop_reason)
-        asyncio.run(print_report(self._report.campaign_report(document), format_, output))
+        print_last_report(self._report.campaign_report(document), format_, output)
         return exit_status(
             128 + self._signal if self._signal else 0,
             UNACCEPTABLE if is_failure(document.verdict, None, fail_on) else 0,

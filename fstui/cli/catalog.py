@@ -5,7 +5,7 @@ import asyncio
 import click
 
 from fstui.cli import completion
-from fstui.cli.delivery import print_report, report_command
+from fstui.cli.delivery import print_last_report, report_command
 from fstui.cli.output import say
 from fstui.model.plan import Plan
 from fstui.model.storage import MEDIA, MediumClass
@@ -94,7 +94,7 @@ def add(runs: tuple[str, ...], name: str) -> int:
       fstui references add fstui-fleet-20261120-031244 --name 'our db hosts'
     """
     added = asyncio.run(rates.add(name, runs))
-    asyncio.run(print_report(tables.own_references_report(added.references), formats.PLAIN))
+    print_last_report(tables.own_references_report(added.references), formats.PLAIN)
     for left_out in added.skipped:
         say(f"left out, {left_out}")
     return 0

@@ -45,6 +45,21 @@ async def print_report(
     await deliver(output, formats.render_report(format_, report, width() if output is None else None), timeout_s)
 
 
+def print_last_report(report: Report, format_: str, output: Path | None = None) -> None:
+    deliver_last(output, formats.render_report(format_, report, width() if output is None else None))
+
+
+def deliver_last(path: Path | None, document: str | bytes) -> None:
+    """Deliver the last output of a command. A signal ends this, even if no process reads stdout.
+
+    In a task, the first signal would only cancel the task, which has no effect while it waits in select(2).
+    """
+    if path is None:
+        write_stdout(document)
+    else:
+        asyncio.run(deliver(path, document))
+
+
 def report_command(command: Callable[..., Report | None]) -> Any:
     """Add ``--format`` and ``--output`` to a command, and print the report that it returns."""
 
@@ -53,7 +68,7 @@ def report_command(command: Callable[..., Report | None]) -> Any:
     def print_returned_report(*arguments: Any, format_: str, output: Path | None, **options: Any) -> None:
         report = command(*arguments, **options)
         if report is not None:
-            asyncio.run(print_report(report, format_, output))
+            print_last_report(report, format_, output)
 
     return print_returned_report
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from fstui.cli.delivery import print_report
+from fstui.cli.delivery import print_last_report
 from fstui.cli.execution import FAILED, UNACCEPTABLE
 from fstui.cli.interruption import SIGNALS
 from fstui.cli.options import (
@@ -184,7 +184,7 @@ def show(directory: Path, format_: str, output: Path | None, fail_on: Sequence[s
       fstui fleet show fstui-fleet-20261120-031244 --format csv
     """
     hosts = results.read_fleet(directory)
-    asyncio.run(print_report(report.report_of(hosts), format_, output))
+    print_last_report(report.report_of(hosts), format_, output)
     return _exit_status(hosts, fail_on)
 
 
@@ -200,7 +200,7 @@ def compare(before: Path, after: Path, format_: str, output: Path | None) -> int
     Example: fstui fleet compare before-the-update after-the-update
     """
     earlier, later = results.read_fleet(before), results.read_fleet(after)
-    asyncio.run(print_report(report.comparison_report(earlier, later), format_, output))
+    print_last_report(report.comparison_report(earlier, later), format_, output)
     return UNACCEPTABLE if any(change.worse for change in report.changes(earlier, later)) else 0
 
 
@@ -244,7 +244,7 @@ def _perform(command: str, arguments: Sequence[str], options: dict[str, Any]) ->
     job = _job_module().FleetJob(request, nodes, options["into"], file, lambda node, message: say(f"{node}: {message}"))
     signals = _Signals(job.fanout)
     hosts = job.run()
-    asyncio.run(print_report(report.report_of(hosts), options["format_"], options["output"]))
+    print_last_report(report.report_of(hosts), options["format_"], options["output"])
     show_command = f"fstui fleet show {shlex.quote(str(job.directory))}"
     say(f"The results are in {job.directory}. To print them again: {show_command}")
     runs = ["the saved runs"] if any(host.run for host in hosts.results) else []

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from fstui.cli import completion
-from fstui.cli.delivery import deliver, print_report, report_command
+from fstui.cli.delivery import deliver_last, print_last_report, report_command
 from fstui.cli.options import confirm, format_option, output_option
 from fstui.cli.output import say
 from fstui.cli.terminal import check_terminal
@@ -114,7 +114,7 @@ def show(reference: str, again: bool, format_: str, output: Path | None) -> None
         _judge_again(saved, format_, output)
     else:
         document = formats.render(format_, saved.run, saved_to=saved.path)
-        asyncio.run(deliver(output, document))
+        deliver_last(output, document)
         if format_ == "seconds" and len(document.splitlines()) == 1:
             say(f"fstui: run {saved.run.id} has no database step, so it has no row for each second")
 
@@ -125,7 +125,7 @@ def _show_campaign(directory: Path, format_: str, output: Path | None) -> None:
     if format_ in formats.RUN_FORMATS:
         raise Refused(f"--format {format_} shows runs, and {directory} is a campaign")
     store = CampaignStore.read(directory)
-    asyncio.run(print_report(campaign.campaign_report(campaign.document(store, store.stop_reason)), format_, output))
+    print_last_report(campaign.campaign_report(campaign.document(store, store.stop_reason)), format_, output)
 
 
 @click.command("replay")
@@ -157,7 +157,7 @@ def _judge_again(saved: SavedRun, format_: str, output: Path | None) -> None:
 
     run, _, altered = saved
     new_run = judge_again(run, altered=altered)
-    asyncio.run(deliver(output, formats.render(format_, new_run)))
+    deliver_last(output, formats.render(format_, new_run))
     if new_run != run:
         then = f"{run.verdict}, {run.confidence} confidence"
         now = f"{new_run.verdict}, {new_run.confidence} confidence"

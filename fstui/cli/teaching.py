@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from fstui.cli.delivery import print_report, report_command
+from fstui.cli.delivery import print_last_report, print_report, report_command
 from fstui.cli.options import report_options
 from fstui.cli.output import say, width, write_stdout
 from fstui.cli.terminal import check_terminal, has_terminal
@@ -111,7 +111,7 @@ def make(directory: str) -> None:
     result = asyncio.run(laboratory.make(directory))
     for title, reason in result.missing.items():
         say(f"{title} was not created: {reason}")
-    asyncio.run(print_report(teaching.lab_report(result.lab), formats.PLAIN))
+    print_last_report(teaching.lab_report(result.lab), formats.PLAIN)
     say("Which of them are durable? Use 'fstui list' and 'fstui lab run NAME fstui run fsync-rate DIRECTORY'.")
     say("To read the truth: 'fstui lab open NAME'.")
 

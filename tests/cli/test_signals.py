@@ -1,6 +1,7 @@
 """Commands that a signal ends while no run is in progress."""
 
 import fcntl
+import os
 import signal
 import struct
 import subprocess
@@ -18,10 +19,11 @@ STATUSES = [(signal.SIGHUP, 129), (signal.SIGINT, 130), (signal.SIGTERM, 143)]
 by_signal = pytest.mark.parametrize(("number", "status"), STATUSES, ids=[number.name for number, _ in STATUSES])
 
 
-def is_read(pipe: IO[bytes] | None) -> bool:
-    """Return whether the reader has read everything that was written to the pipe."""
+def unread_bytes(pipe: IO[bytes] | None) -> int:
+    """Return the number of bytes in the pipe."""
     assert pipe
-    return fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)) == struct.pack("i", 0)
+    (number,) = struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)))
+    return int(number)
 
 
 def until_read(process: subprocess.Popen[bytes]) -> subprocess.Popen[bytes]:
@@ -29,7 +31,7 @@ def until_read(process: subprocess.Popen[bytes]) -> subprocess.Popen[bytes]:
     assert process.stdin
     process.stdin.write(b" ")
     process.stdin.flush()
-    assert eventually(lambda: is_read(process.stdin))
+    assert eventually(lambda: unread_bytes(process.stdin) == 0)
     return process
 
 
@@ -42,6 +44,19 @@ def test_a_signal_ends_a_command_with_a_sentence(target: Path, number: signal.Si
     process = reading("powercut", "verify", target)
     process.send_signal(number)
     _, errors = process.communicate()
+    assert (process.returncode, errors.strip()) == (status, b"fstui: stopped")
+
+
+@by_signal
+def test_a_signal_ends_a_report_that_is_not_read(number: signal.Signals, status: int) -> None:
+    reader, writer = os.pipe()
+    capacity = fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
+    with open(reader, "rb") as pipe:
+        process: Forked[bytes] = Forked(["scenarios"], stdout=writer, stderr=subprocess.PIPE)
+        os.close(writer)
+        assert eventually(lambda: unread_bytes(pipe) == capacity)
+        process.send_signal(number)
+        _, errors = process.communicate()
     assert (process.returncode, errors.strip()) == (status, b"fstui: stopped")
 
 
