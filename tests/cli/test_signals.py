@@ -52,7 +52,7 @@ def test_a_signal_ends_a_report_that_is_not_read(number: signal.Signals, status:
     reader, writer = os.pipe()
     capacity = fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
     with open(reader, "rb") as pipe:
-        process: Forked[bytes] = Forked(["scenarios"], stdout=writer, stderr=subprocess.PIPE)
+        process: Forked[bytes] = Forked(["references"], stdout=writer, stderr=subprocess.PIPE)
         os.close(writer)
         assert eventually(lambda: unread_bytes(pipe) == capacity)
         process.send_signal(number)
