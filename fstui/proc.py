@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 MOUNTINFO = "/proc/self/mountinfo"
+FIRST_PID_NAMESPACE = "pid:[4026531836]"
+"""PROC_PID_INIT_INO of the kernel's linux/proc_ns.h. All other pid namespaces are below this one."""
 _OCTAL_ESCAPE = re.compile(rb"\\([0-3][0-7]{2})")
 ON_FROZEN = " (frozen filesystem)"
 """This stands after the name of a system call that waits for the end of a freeze."""

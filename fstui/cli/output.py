@@ -89,20 +89,21 @@ def say(sentence: str) -> None:
     _write_stderr(f"{_wrap_for_stderr(sentence)}\n")
 
 
-_streams_with_status: set[int] = set()
-"""The terminals on which a status line is drawn."""
+_status_is_drawn = False
 
 
 def draw_status(text: str) -> None:
     """Draw a line on the terminal that is stderr, in place of the one that was drawn before."""
+    global _status_is_drawn  # noqa: PLW0603  each process has one stderr
     columns = _columns(sys.stderr) or WIDTH
     _write_stderr(_ERASE_LINE + set_cell_size(escape_controls(text), columns - 1).rstrip())
-    _streams_with_status.add(sys.stderr.fileno())
+    _status_is_drawn = True
 
 
 def clear_status() -> None:
-    if _streams_with_status:
-        _streams_with_status.clear()
+    global _status_is_drawn  # noqa: PLW0603
+    if _status_is_drawn:
+        _status_is_drawn = False
         _write_stderr(_ERASE_LINE)
 
 

@@ -68,10 +68,14 @@ class _Moment:
 class StepRecorder:
     """A step while it runs. Times are monotonic and in ns."""
 
-    def __init__(self, index: int, plan: PlannedStep, stack: tuple[Node, ...]) -> None:
+    def __init__(
+        self, index: int, plan: PlannedStep, stack: tuple[Node, ...], *, other_flushes_per_s: float = 0.0
+    ) -> None:
+        """``other_flushes_per_s``: flushes by other processes while fstui was idle."""
         self.index = index
         self.plan = plan
         self.stack = stack
+        self._other_flushes_per_s = other_flushes_per_s
         self.settings = plan.settings
         self._syncs_some_operations = plan.settings.syncs_some_operations
         self._lowest = {node.id for node in stack if node.lowest}
@@ -81,8 +85,6 @@ class StepRecorder:
         self.intervals = Intervals()
         self.reported_figures = ReportedFigures(plan.settings.probe)
         self.error: Failure | None = None
-        self.other_flushes_per_s = 0.0
-        """Flushes per second by other processes while fstui was idle."""
         self.started_ns = 0
         self.times = ProbeTimes(start_ns=0, end_ns=0, delayed_ns=0)
         self.first_counters: Counters | None = None
@@ -168,7 +170,7 @@ class StepRecorder:
         if seen < FIRST_SAMPLES:
             return False
         elapsed_s = (max(self._reported_ns.values()) - self.started_ns) / 1e9
-        others_flush_often = self.other_flushes_per_s * elapsed_s > SURPLUS_TOLERANCE * seen
+        others_flush_often = self._other_flushes_per_s * elapsed_s > SURPLUS_TOLERANCE * seen
         return self.ops >= FAST_OPS_PER_S * elapsed_s and not others_flush_often
 
     def end_traced_part(self) -> None:

@@ -60,8 +60,7 @@ class StepRunner:
         self._emit = emit
         self._trace = trace or NoTrace()
         self._server_pids: tuple[int, ...] | None = ()
-        self._recorder = StepRecorder(index, planned_step, stack)
-        self._recorder.other_flushes_per_s = other_flushes_per_s
+        self._recorder = StepRecorder(index, planned_step, stack, other_flushes_per_s=other_flushes_per_s)
         self._probe: RunningProbe | None = None
         self._server: StepServer | None = None
         self._cpu_meter: CpuMeter | None = None

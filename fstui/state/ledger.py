@@ -25,8 +25,6 @@ from fstui.state import paths
 from fstui.state.files import create_private_directory, read_regular, sweep, sync_directory, write_atomically
 
 Kind = Literal["directory", "server", "mount", "database", "trace", "lab"]
-_FIRST_PID_NAMESPACE = "pid:[4026531836]"
-"""PROC_PID_INIT_INO of the kernel's linux/proc_ns.h. All other pid namespaces are below this one."""
 _RUN_ID = re.compile(r"[0-9a-z-]{1,40}")
 _CHILD_TIMEOUT_S = 10.0
 
@@ -224,7 +222,7 @@ def _is_empty(pid_namespace: str) -> bool:
 
     All processes are visible only in the first pid namespace, and only if ``hidepid`` does not hide those of others.
     """
-    if _namespace("pid") != _FIRST_PID_NAMESPACE or not Path("/proc/1").exists():
+    if _namespace("pid") != proc.FIRST_PID_NAMESPACE or not Path("/proc/1").exists():
         return False
     try:
         return all(_pid_namespace_of(Path(f"/proc/{pid}")) != pid_namespace for pid in proc.pids())
@@ -242,7 +240,7 @@ def _pid_namespace_of(process: Path) -> str:
         status = (process / "status").read_text(errors="replace")
         if re.search(r"^NSpid:\t\d+$", status, re.MULTILINE) is None:
             raise
-        return _FIRST_PID_NAMESPACE
+        return proc.FIRST_PID_NAMESPACE
 
 
 def _read_entry(path: Path) -> LedgerEntry | None:

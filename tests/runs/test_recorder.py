@@ -16,8 +16,9 @@ from tests.factories.steps import traced
 MS = 1_000_000
 
 
-def recorder(**settings: Any) -> StepRecorder:
-    begun = StepRecorder(3, planned("fdatasync", **settings), target().stack)
+def recorder(*, other_flushes_per_s: float = 0.0, **settings: Any) -> StepRecorder:
+    plan = planned("fdatasync", **settings)
+    begun = StepRecorder(3, plan, target().stack, other_flushes_per_s=other_flushes_per_s)
     begun.begin(Counters(monotonic_ns=START_NS, devices=(counted(10, 10),)))
     return begun
 
@@ -113,8 +114,7 @@ def test_a_fast_step_is_traced_until_enough_was_reported() -> None:
 
 @pytest.mark.parametrize(("per_s", "is_slowed"), [(40, True), (60, False)])
 def test_a_fast_step_is_traced_to_its_end_next_to_others(per_s: int, is_slowed: bool) -> None:
-    step = recorder()
-    step.other_flushes_per_s = per_s
+    step = recorder(other_flushes_per_s=per_s)
     operations(step, 0, 200)  # 1 000 operations per second
     assert step.is_slowed_by_trace == is_slowed
 

@@ -9,6 +9,7 @@ from itertools import islice
 from operator import itemgetter
 from typing import NamedTuple
 
+from fstui import proc
 from fstui.trace.reader.events import (
     Event,
     GarbledPage,
@@ -24,8 +25,6 @@ from fstui.trace.reader.tracefs import CpuBuffer, Instance, TracefsError, find_t
 
 MARKER = "ftrace/print"
 """The event of text that is written to ``trace_marker``."""
-OUTERMOST_NAMESPACE = "pid:[4026531836]"
-"""The first pid namespace (kernel: PROC_PID_INIT_INO). Events always contain thread numbers of this namespace."""
 CLOCK_TOLERANCE_NS = 1_000_000
 PAGES_AT_ONCE = 32
 """Maximum number of pages to decode together. A page of 4 KiB becomes about 80 KiB of Python objects."""
@@ -88,7 +87,7 @@ class PageStore:
 class EventRecording:
     def __init__(self, name: str, enable: Callable[[], object] = lambda: None) -> None:
         """Create the instance, then call ``enable``. Raises TracefsError, OSError. In this case no instance remains."""
-        if os.readlink("/proc/self/ns/pid") != OUTERMOST_NAMESPACE:
+        if os.readlink("/proc/self/ns/pid") != proc.FIRST_PID_NAMESPACE:  # events contain its thread numbers
             raise TracefsError("in a container, process ids differ from those in the kernel's trace events")
         self.name = name
         self.instance = Instance(find_tracefs(), name)
