@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from fstui.model.quantities import duration_ns, size
 from fstui.report.documents import DiskDocument, DiskRow, DisksDocument, EnvelopeDocument, LabDocument, LabStorage
 from fstui.report.sections import Report, Section
 from fstui.simulate.parameters import (
@@ -65,22 +64,19 @@ def envelope_report(storage: LabVolume) -> Report:
     return Report(f"{storage.name}: {kind.title}", (Section("", ("ABOUT", "ANSWER"), rows),), document)
 
 
-def speed(disk: DiskParameters) -> str:
-    """Return what determines the rate of a simulated disk: ``90 µs per command, seek 8.5 ms, cache 64.0 MiB``."""
-    medium = disk.medium_parameters
-    words = [f"{duration_ns(disk.command_us * 1e3)} per command"]
-    match medium:
-        case PlatterParameters():
-            words.append(f"seek {duration_ns(medium.seek_ms * 1e6)}")
-        case NandParameters():
-            words.append(f"{duration_ns(medium.program_us * 1e3)} per page, {medium.channels} channels")
-        case PersistentParameters():
-            words.append(f"{duration_ns(medium.write_us * 1e3)} per write")
-        case NetworkParameters():
-            words.append(f"round trip {duration_ns(medium.round_trip_us * 1e3)}, {medium.copies} copies")
-    words += [f"{duration_ns(disk.flush_us * 1e3)} more per flush"] if disk.flush_us else []
-    words += [f"cache {size(disk.cache.bytes)}"] if disk.cache else []
-    return ", ".join(words)
+def durations_ns(disk: DiskParameters) -> dict[str, float]:
+    """Return how long the actions of a simulated disk take."""
+    durations = {"command": disk.command_us * 1e3}
+    match disk.medium_parameters:
+        case PlatterParameters() as platter:
+            durations |= {"average seek": platter.seek_ms * 1e6, "revolution": 60e9 / platter.rpm}
+        case NandParameters() as nand:
+            durations["flash page"] = nand.program_us * 1e3
+        case PersistentParameters() as memory:
+            durations["write"] = memory.write_us * 1e3
+        case NetworkParameters() as network:
+            durations["round trip"] = network.round_trip_us * 1e3
+    return durations | ({"more per flush": disk.flush_us * 1e3} if disk.flush_us else {})
 
 
 def _parameters(part: ParameterTable, prefix: str) -> Iterator[tuple[str, str]]:

@@ -28,6 +28,8 @@ EXPECTED_REACH = "where data should be after a call"
 """Title for real storage: a layer that loses data is drawn as if it did what it reports."""
 ACTUAL_REACH = "where data is after a call"
 """Title for simulated storage, whose behaviour is known."""
+POSSIBLE_REACH = "where data can be"
+"""Title above the places alone."""
 REACH_LEGEND = "✓ kept, ✗ lost in a power cut"
 
 
@@ -93,7 +95,6 @@ def reach_lines(
     target: Target,
     width: int,
     *,
-    hidden: bool = False,
     actual: SimulationParameters | None = None,
 ) -> list[Text]:
     """Draw the data places, and for each step a bar to the place its data reaches. ``actual``: a simulated disk."""
@@ -106,10 +107,7 @@ def reach_lines(
     narrow = max(bar_width // len(all_places), (bar_width - last_width) // max(len(all_places) - 1, 1))
     cells = max((bar_width - 2) // (len(all_places) + 1), min(_MIN_PLACE_WIDTH, narrow))
     titles = [
-        (
-            fit(f"{_SURVIVAL[place.survives][0]} {place.name}", cells - 1) + " ",
-            "" if hidden else _SURVIVAL[place.survives][1],
-        )
+        (fit(f"{_SURVIVAL[place.survives][0]} {place.name}", cells - 1) + " ", _SURVIVAL[place.survives][1])
         for place in all_places
     ]
     drawn = [line(" " * (name_width + 5), *titles)]
@@ -117,8 +115,7 @@ def reach_lines(
     for name, settings in steps:
         data = reach(settings, target, all_places)
         data = actual_reach(actual, data, all_places) if actual and data else data
-        bar = [("?", "")] if hidden else _reach_bar(data, all_places, cells, bar_width)
-        drawn.append(line(f"   {fit(name, name_width)}  ", *bar))
+        drawn.append(line(f"   {fit(name, name_width)}  ", *_reach_bar(data, all_places, cells, bar_width)))
     return drawn
 
 

@@ -13,12 +13,12 @@ from msgspec.structs import replace
 from rich.cells import cell_len
 from rich.text import Text
 
-from fstui.model.quantities import rate, ratio
+from fstui.model.quantities import duration_ns, rate, ratio
 from fstui.model.steps import Snapshot, Step
 from fstui.report.comparison import bar
 from fstui.report.figures import settings_words
 from fstui.report.glossary import entries, first_sentence, spelling, terms_in
-from fstui.report.teaching import speed
+from fstui.report.teaching import durations_ns
 from fstui.report.text import verdict_label
 from fstui.runs.lessons import CheckedClaim, Choice, Lesson, LessonRun, PlannedRun, TakenLesson
 from fstui.tui.drawing import charts, io_path, latency
@@ -26,11 +26,39 @@ from fstui.tui.drawing.cells import Column, clickable, fit, fit_columns, fit_lis
 from fstui.tui.drawing.report import term_lines
 from fstui.tui.drawing.run import percentile
 from fstui.tui.progress import Progress
-from fstui.tui.styles import AREA, BAD, BRAND, FAINT, GOOD, HEAD, KEY, SELECTED, WARNING, step_style, verdict_style
+from fstui.tui.styles import (
+    AREA,
+    BAD,
+    BRAND,
+    FAINT,
+    GOOD,
+    HEAD,
+    KEY,
+    SELECTED,
+    TIME,
+    WARNING,
+    step_style,
+    verdict_style,
+)
+from fstui.tui.widgets.lines import UNBOUNDED
 from fstui.tui.widgets.table import TableContent, row_cells
 
 STAGES = ("predict", "run", "compare", "explain", "question")
+_STAGE_TEXTS = (
+    "Choose what you expect.",
+    "Watch the steps run on simulated disks.",
+    "See your answer and the measured rates.",
+    "Read why.",
+    "Answer one more question.",
+)
+_FIGURES = (
+    ("RATE/S", "Completed writes per second. If the step syncs, a write is complete after its sync."),
+    ("P50, P99", "50 % and 99 % of the writes took at most this time."),
+    ("FLUSH/SYNC", "The number of flushes that the disk received for each sync."),
+    ("heat map", "How long the writes took, over time. The brighter a cell, the more writes took this long."),
+)
 _STEP_WIDTH, _RATE_WIDTH, _MIN_BAR_WIDTH = 22, 32, 6
+_ACTION_WIDTH, _MAX_TIME_CELLS = 22, 40
 _PROSE_WIDTH = 120
 _MIN_QUESTION_WIDTH = 90
 _MIN_MAP_WIDTH, _TWO_MAPS_FROM = 48, 80
@@ -71,7 +99,7 @@ def table(lessons: Sequence[Lesson], taken: Mapping[str, TakenLesson], width: in
         question = paragraph(lesson.predict.ask, columns[1].width + 3, "  ") if width >= _MIN_QUESTION_WIDTH else []
         below = [*(text.plain for text in question), f"  {fit_list(terms, columns[1].width)}"] if tall else []
         rows[lesson.name] = partial(_row, columns, values, styles, below)
-    return TableContent(columns, rows)
+    return TableContent(columns, rows, {} if taken else {result_column.title: "TIME"})
 
 
 def _row(
@@ -108,8 +136,8 @@ def introduction(lesson: Lesson, width: int) -> list[Text]:
 
 
 def pictures(lesson: Lesson, planned: Sequence[PlannedRun], result: TakenLesson | None, width: int) -> list[Text]:
-    measured = _measured_rates(lesson, result, width) if result else planned_steps(lesson, planned, width)
-    return [*location_lines(lesson, planned, width, hidden=result is None), *measured, *disks(lesson, planned, width)]
+    steps = _measured_rates(lesson, result, width) if result else planned_steps(lesson, planned, width)
+    return [*steps, *disks(lesson, planned, width), *location_lines(lesson, planned, width, hidden=result is None)]
 
 
 def title(lesson: Lesson, stage: str, width: int) -> list[Text]:
@@ -122,10 +150,9 @@ def title(lesson: Lesson, stage: str, width: int) -> list[Text]:
     ]
 
 
-def question(text: str, choice: Choice, chosen: int | None, width: int, *, remark: str = "") -> list[Text]:
-    """Draw a text, a question and clickable answers. ``remark``: the words after the right answer; empty: hide it."""
-    lines = [*prose(text, width), line()] if text else []
-    lines += [*prose(choice.ask, width, HEAD), line()]
+def question(title: str, choice: Choice, chosen: int | None, width: int, *, remark: str = "") -> list[Text]:
+    """Draw a question and clickable answers. ``remark``: the words after the right answer; empty: hide it."""
+    lines = [rule(width, title, style=HEAD if remark else KEY), *prose(choice.ask, width, HEAD)]
     for number, answer in enumerate(choice.choices, 1):
         sign = "▸" if number == chosen else " "
         if not remark:
@@ -142,7 +169,7 @@ def question(text: str, choice: Choice, chosen: int | None, width: int, *, remar
         lines += [*rows[:-1], rows[-1].append_text(tail)] if fits else [*rows, line("     ").append_text(tail)]
     if remark and chosen is not None:
         is_right = chosen == choice.right
-        lines += [line(), line(("   Right.", GOOD) if is_right else (f"   No: {choice.right} is right.", WARNING))]
+        lines += [line(("   Right.", GOOD) if is_right else (f"   No: {choice.right} is right.", WARNING))]
         lines += prose(choice.answer, width)
     return lines
 
@@ -176,13 +203,14 @@ def runs(
     titles = f"{'P50':>9}{'P99':>9}  FLUSH/SYNC  {axis}" if cells else f"{'P50':>9}  FLUSH/SYNC"
     header = line((f"     {'':{name_width}}   RATE/S{titles}", FAINT))
     for run in lesson.runs:
-        title = _run_title(run, disks.get(run.label, ""), width) if disks is not None else []
-        lines += [*title, *([] if lines else [header])]
+        if disks is not None:
+            lines += [*([line()] if lines else []), *_run_title(run, disks.get(run.label, ""), width)]
+        lines += [header] if run is lesson.runs[0] else []
         progress = progress_by_label.get(run.label)
         for index, step in enumerate(run.steps):
             name = fit(name_of(run, step), name_width)
             lines.append(_step(str(step["name"]), index, progress, draw_bar if cells else None, name))
-        lines += [*_verdict(progress, width), line()] if disks is not None else []
+        lines += _verdict(progress, width) if disks is not None else []
     return lines
 
 
@@ -223,7 +251,7 @@ def explanation(lesson: Lesson, width: int) -> list[Text]:
 
 
 def claim_lines(claims: Sequence[CheckedClaim], width: int) -> list[Text]:
-    lines = [line("   ", ("What the runs show", HEAD)), line()]
+    lines = [line(), rule(width, "what the runs show")]
     for claim in claims:
         sentence = paragraph(claim.sentence, width - 4, "   ✓ " if claim.holds else "   ✗ ")
         sentence[0].stylize(GOOD if claim.holds else BAD, 0, 5)
@@ -232,65 +260,90 @@ def claim_lines(claims: Sequence[CheckedClaim], width: int) -> list[Text]:
 
 
 def comparison(choice: Choice, chosen: int | None, claims: Sequence[CheckedClaim], width: int) -> list[Text]:
-    lines = claim_lines(claims, width)
-    lines += [line(), line(("   You were asked:", FAINT))]
     remark = "right, as measured" if all(claim.holds for claim in claims) else "right"
-    return [*lines, *question("", choice, chosen, width, remark=remark)]
+    return [*question("your prediction", choice, chosen, width, remark=remark), *claim_lines(claims, width)]
 
 
 def expected(choice: Choice, chosen: int | None, width: int) -> list[Text]:
     """Draw the question and the answer that the student expects."""
     answer = paragraph(choice.choices[chosen - 1], width, f"   ▸ {chosen}  ") if chosen else []
-    return [line(("   You were asked:", FAINT)), *prose(choice.ask, width, HEAD), *answer]
+    return [line(), rule(width, "your prediction"), *prose(choice.ask, width, HEAD), *answer]
 
 
 def question_terms(lesson: Lesson, width: int, *, full: bool = False) -> list[Text]:
     """Draw one sentence for each term that the question uses.
 
-    ``full``: draw whole definitions, except those of the lesson's own terms, which may reveal the answer.
+    ``full``: draw all terms of the lesson, those that are not its own with their whole definitions. The definition of
+    one of its own terms may reveal the answer.
     """
     names = terms_in(" ".join((lesson.text, lesson.predict.ask, *lesson.predict.choices)))
-    name_width = max((cell_len(spelling(name)) for name in names), default=0)
-    lines = [line(), rule(width, "terms in the question", "g: all terms")] if names else []
-    for name in names:
-        text = entries()[name].text if full and name not in lesson.words else first_sentence(name)
-        meaning = paragraph(text, width, f"   {fit(spelling(name), name_width)}  ")
+    names = tuple(dict.fromkeys((*names, *lesson.words))) if full else names
+    texts = [entries()[name].text if full and name not in lesson.words else first_sentence(name) for name in names]
+    terms = list(zip(map(spelling, names), texts, strict=True))
+    title = "terms in this lesson" if full else "terms in the question"
+    return _labelled(title, terms, width, "g: all terms", spaced=full) if names else []
+
+
+def how_it_works(width: int) -> list[Text]:
+    stages = _labelled("how a lesson works", list(zip(STAGES, _STAGE_TEXTS, strict=True)), width)
+    return [*stages, *prose("The disks follow a physical model: nothing is measured on real storage.", width)]
+
+
+def figures(width: int) -> list[Text]:
+    return _labelled("what the runs will show", _FIGURES, width)
+
+
+def _labelled(
+    title: str, texts: Sequence[tuple[str, str]], width: int, remark: str = "", *, spaced: bool = False
+) -> list[Text]:
+    name_width = max(cell_len(name) for name, _ in texts)
+    lines = [line(), rule(width, title, remark)]
+    for index, (name, text) in enumerate(texts):
+        meaning = paragraph(text, width, f"   {fit(name, name_width)}  ")
         meaning[0].stylize(HEAD, 0, name_width + 3)
-        lines += [*meaning, *([line()] if full and name != names[-1] else [])]
+        lines += [*([line()] if spaced and index else []), *meaning]
     return lines
 
 
-def about(text: str, width: int) -> list[Text]:
-    return [line(), rule(width, "how a lesson works"), *prose(text, width)]
-
-
-def meanings(lesson: Lesson, width: int) -> list[Text]:
+def meanings(lesson: Lesson, width: int, height: int = UNBOUNDED) -> list[Text]:
+    """Draw the meanings of the lesson's terms, or of the first ones that fit."""
     names = tuple(dict.fromkeys((*lesson.words, *terms_in(lesson.explain))))
-    return [line(), rule(width, "terms in this lesson", "g: all terms"), *term_lines(names, width)] if names else []
+    while names:
+        lines = [line(), rule(width, "terms in this lesson", "g: all terms"), *term_lines(names, width)]
+        if len(lines) <= height:
+            return lines
+        names = names[:-1]
+    return []
 
 
 def disks(lesson: Lesson, planned: Sequence[PlannedRun], width: int) -> list[Text]:
+    """Draw the layers of each run, and how long the actions of its disks take."""
+    durations = [[(disk.name, durations_ns(disk)) for disk in plan.disk.disks if disk] for plan in planned]
+    longest_ns = max((ns for row in durations for _, actions in row for ns in actions.values()), default=1.0)
     lines = [line(), rule(width, "disks in this lesson", "simulated")] if planned else []
-    for run, plan in zip(lesson.runs, planned, strict=False):
+    for run, plan, row in zip(lesson.runs, planned, durations, strict=False):
         lines += [line(("   " + run.label, HEAD)), *io_path.tree(plan.target, width - 2)]
-        for disk in filter(None, plan.disk.disks):
-            lines += paragraph(f"{disk.name}: {speed(disk)}", width, "     ", FAINT)
+        for name, actions in row:
+            for action, ns in actions.items():
+                label = f"     {fit(f'{name} {action}', _ACTION_WIDTH)}{duration_ns(ns):>9}  "
+                bar = meter(ns / longest_ns, min(max(width - len(label) - 3, 6), _MAX_TIME_CELLS), TIME)
+                lines.append(line((label, FAINT), *bar))
     return lines
 
 
 def location_lines(lesson: Lesson, planned: Sequence[PlannedRun], width: int, *, hidden: bool) -> list[Text]:
-    """Draw where the data of each step is when the call returns, or question marks if that is hidden."""
+    """Draw where the data of each step is when the call returns, or only the places if that is hidden."""
     if not planned:
         return []
-    heading = io_path.EXPECTED_REACH if hidden else io_path.ACTUAL_REACH
+    heading = io_path.POSSIBLE_REACH if hidden else io_path.ACTUAL_REACH
     lines = [line(), rule(width, heading, io_path.REACH_LEGEND)]
     for run, plan in zip(lesson.runs, planned, strict=False):
         steps = [(step.name, step.settings) for step in plan.plan.steps]
-        heading_line, *bars = io_path.reach_lines(steps, plan.target, width, hidden=hidden, actual=plan.disk)
+        heading_line, *bars = io_path.reach_lines(steps, plan.target, width, actual=plan.disk)
         title = line(("   " + run.label, HEAD))
         if heading_line.plain[: cell_len(title.plain)].isspace():
             title.append_text(heading_line[cell_len(title.plain) :])
-        lines += [title, *bars]
+        lines += [title, *([] if hidden else bars)]
     return lines
 
 

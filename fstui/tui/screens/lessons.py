@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import suppress
 
 from msgspec.structs import replace
@@ -25,18 +25,15 @@ from fstui.tui.drawing.cells import line, rule
 from fstui.tui.drawing.lessons import STAGES
 from fstui.tui.progress import Progress
 from fstui.tui.screens.base_screen import BaseScreen
-from fstui.tui.styles import HEAD
+from fstui.tui.styles import KEY
 from fstui.tui.widgets.lines import Slices
 from fstui.tui.widgets.table import DrawnTable, TableContent
 
 DRAW_INTERVAL_S = 0.25
-MIN_MAP_LINES, OTHER_LINES = 6, 6
-"""Height of the heat maps, and of everything on the screen besides the pictures."""
+MIN_MAP_LINES, OTHER_LINES = 6, 4
+"""Height of the heat maps, and of everything on the screen besides the pages: title, footer and end of a frame."""
 
-_STAGE_PROMPTS = {
-    "predict": "What do you expect? Press a digit, then Enter.",
-    "question": "Your answer? Press a digit.",
-}
+_MEASURED = "what was measured"
 _ENTER_LABELS = {"predict": "start", "run": "compare", "question": "end"}
 
 
@@ -54,7 +51,6 @@ class LessonsScreen(BaseScreen):
         self.table = DrawnTable(self._rows, id="lessons")
         self.taken: dict[str, TakenLesson] | None = None
         self.planned_runs: dict[str, list[PlannedRun]] = {}
-        self._heading = f"{len(lessons.lessons())} lessons"
         self._pace = pace
 
     def compose(self) -> ComposeResult:
@@ -64,10 +60,11 @@ class LessonsScreen(BaseScreen):
             with VerticalScroll(id="about", can_focus=False):
                 yield self.lines("selected", self._draw_selected, frame=True)
                 yield self.lines("pictures", self._draw_pictures, frame=True)
+            yield self.lines("how", lambda width, _: drawing.how_it_works(width)[1:], frame=True)
         yield self.footer_lines()
 
     def on_mount(self) -> None:
-        self.table.border_title = self._heading
+        self.table.border_title = f"{len(lessons.lessons())} lessons"
         self.plan_all()
 
     def on_screen_resume(self) -> None:
@@ -114,8 +111,7 @@ class LessonsScreen(BaseScreen):
         self.redraw()
 
     def _draw_title(self, width: int, height: int) -> list[Text]:
-        progress = drawing.progress_line(lessons.lessons(), self.taken or {}, width)
-        return [progress] if self.part("selected").has_frame else [progress, rule(width, self._heading)]
+        return [drawing.progress_line(lessons.lessons(), self.taken or {}, width)]
 
     def _rows(self, width: int) -> TableContent:
         return drawing.table(lessons.lessons(), self.taken or {}, width, tall=self.part("selected").has_frame)
@@ -129,7 +125,8 @@ class LessonsScreen(BaseScreen):
         if self._taken_lesson:
             terms = drawing.meanings(self.chosen, width)
         else:
-            terms = [*drawing.question_terms(self.chosen, width), *drawing.about(LessonScreen.HELP_TEXT, width)]
+            how = [] if self.has_class("-wide") else drawing.how_it_works(width)  # a wide screen has it below the list
+            terms = [*drawing.question_terms(self.chosen, width), *how]
         drawn = [*pictures, *terms]
         if not self.part("pictures").has_frame:
             return drawn
@@ -190,7 +187,6 @@ class LessonScreen(BaseScreen):
                 yield self.lines("text", self._draw_page, frame=True)
                 yield self.lines("pictures", self._draw_pictures, frame=True)
             yield Slices(self._draw_map, id="map")
-            yield self.lines("prompt", lambda width, _: self._prompt_lines())
         yield self.footer_lines()
 
     async def on_mount(self) -> None:
@@ -287,7 +283,7 @@ class LessonScreen(BaseScreen):
     def _show_last_verdict(self) -> None:
         pages, text = self.query_one("#pages"), self.query_one("#text")
         if self.stage == "run":
-            end = text.virtual_region.y + len(self._runs(text.size.width))  # without the lines below the runs
+            end = text.virtual_region.y + 1 + len(self._runs(text.size.width))  # without the lines below the runs
             pages.scroll_to(y=end - pages.size.height, animate=False)
 
     async def save(self) -> None:
@@ -300,8 +296,7 @@ class LessonScreen(BaseScreen):
             self.redraw()
 
     def _draw_title(self, width: int, height: int) -> list[Text]:
-        title = drawing.title(self.lesson, self.stage, width)
-        return title if self.part("text").has_frame else [*title, rule(width)]
+        return drawing.title(self.lesson, self.stage, width)
 
     def _draw_page(self, width: int, height: int) -> list[Text]:
         return self._columns(width)[0]
@@ -311,7 +306,7 @@ class LessonScreen(BaseScreen):
         pictures = self._pictures(width)
         if not self.part("text").has_frame:
             return self._draw_text(width), pictures
-        columns = [rule(width), *self._draw_text(width)], pictures[1:]  # a frame needs no blank line above
+        columns = self._draw_text(width), pictures[1:]  # a frame needs no blank line above
         if self.has_class("-huge"):
             for part in self._further_parts(width):
                 min(columns, key=len).extend(part)
@@ -322,26 +317,29 @@ class LessonScreen(BaseScreen):
 
     def _draw_text(self, width: int) -> list[Text]:
         lesson, is_huge = self.lesson, self.has_class("-huge")
+        experiment = [rule(width, "the experiment"), *drawing.prose(lesson.text, width)]
+        explanation = [rule(width, "why"), *drawing.explanation(lesson, width)]
         match self.stage:
             case "predict":
-                question = drawing.question(lesson.text, lesson.predict, self.prediction, width)
+                question = drawing.question(self._prompt, lesson.predict, self.prediction, width)
                 steps = drawing.planned_steps(lesson, self._planned_runs, width) if self.has_class("-wide") else []
-                return [*question, *([line(), *self._prompt_lines()] if is_huge else steps)]
+                return [*experiment, line(), *question, *steps]
             case "run":
-                runs = self._runs(width)
+                runs = [rule(width, self._prompt, "simulated", style=KEY), *self._runs(width)]
                 expected = drawing.expected(lesson.predict, self.prediction, width)
-                return [*runs, *expected, line(), *drawing.prose(lesson.text, width)] if is_huge else runs
+                return [*runs, *expected, line(), *experiment] if is_huge else runs
             case "compare":
                 return drawing.comparison(lesson.predict, self.prediction, self._claims, width)
             case "explain":
-                explanation = drawing.explanation(lesson, width)
                 if self.has_class("-narrow"):
-                    return [*drawing.runs(lesson, self._progress, None, width), line(), *explanation]
-                return [*explanation, *(drawing.meanings(lesson, width) if is_huge else [])]
-        question = drawing.question("", lesson.question, self.answer, width, remark="right" if self.answer else "")
-        prompt = [line(), *self._prompt_lines()] if self.answer is None else []
-        explanation = [line(), rule(width), *drawing.explanation(lesson, width)]
-        return [*question, *prompt, *explanation] if is_huge else question
+                    measured = [rule(width, _MEASURED), *drawing.runs(lesson, self._progress, None, width)]
+                    return [*measured, *explanation]
+                height = self.size.height - OTHER_LINES - len(explanation)
+                return [*explanation, *(drawing.meanings(lesson, width, height) if is_huge else [])]
+        question = drawing.question(
+            self._prompt, lesson.question, self.answer, width, remark="right" if self.answer else ""
+        )
+        return [*question, line(), *explanation] if is_huge else question
 
     def _runs(self, width: int) -> list[Text]:
         return drawing.runs(self.lesson, self._progress, self._disks, width)
@@ -353,11 +351,11 @@ class LessonScreen(BaseScreen):
         match self.stage:
             case "predict":
                 terms = drawing.question_terms(self.lesson, width, full=True)
-                return [terms, disks, steps, drawing.about(self.HELP_TEXT, width)]
+                return [terms, disks, steps, drawing.figures(width), drawing.how_it_works(width)]
             case "run" | "compare":
                 return [disks, steps]
             case "question":
-                return [[line(), rule(width), *drawing.claim_lines(self._claims, width)], disks]
+                return [drawing.claim_lines(self._claims, width), disks]
         return []
 
     @property
@@ -368,13 +366,13 @@ class LessonScreen(BaseScreen):
         return self._columns(width)[1]
 
     def _pictures(self, width: int) -> list[Text]:
-        """Draw where data is after a call: question marks before the end of the runs, then the answer and the rates."""
+        """Draw the disks, and where data can be after a call. After the runs, draw where it is, and the rates."""
         is_hidden, is_huge = self.stage in ("predict", "run"), self.has_class("-huge")
         reach = drawing.location_lines(self.lesson, self._planned_runs, width, hidden=is_hidden)
         disks = drawing.disks(self.lesson, self._planned_runs, width)
         if is_hidden:
-            return [*reach, *([] if self.has_class("-narrow") or is_huge else disks)]
-        measured = [line(), rule(width, "what was measured", "simulated"), *self._runs(width)[:-1]]
+            return reach if is_huge else [*disks, *reach, *drawing.question_terms(self.lesson, width)]
+        measured = [line(), rule(width, _MEASURED, "simulated"), *self._runs(width)]
         if self.stage == "question" and self.has_class("-narrow"):
             room = self.size.height - OTHER_LINES - len(self._draw_text(width))
             return [*measured, *(reach if len(measured) + len(reach) <= room else [])]
@@ -382,7 +380,7 @@ class LessonScreen(BaseScreen):
             return [*measured, *reach, *([] if is_huge else disks)]
         if not is_huge:
             above = [] if self.has_class("-narrow") else measured  # a narrow screen shows it above the text
-            return [*above, *reach, *disks, *drawing.meanings(self.lesson, width)]
+            return [*above, *reach, *disks]
         drawn = [*measured, *reach, *disks]
         height = self.size.height - len(drawn) - OTHER_LINES
         if height >= MIN_MAP_LINES:
@@ -395,17 +393,19 @@ class LessonScreen(BaseScreen):
         frame, planned = self.part("text").has_frame, self._planned_runs if self.stage == "run" else []
         return drawing.heat_maps(self.lesson, planned, self._progress, width, height, frame=frame)
 
-    def _prompt_lines(self) -> list[Text]:
-        """Draw what the user must do: below the answers on a huge screen, otherwise at the bottom."""
-        return [line((f"   {prompt}", HEAD)) for prompt in self._prompts()]
-
-    def _prompts(self) -> Iterator[str]:
-        if self._plug_label is not None:
-            yield f"{self._plug_label}: press p to pull the plug."
-        elif self._unmet_requirement and self.stage == "run":
-            number = sum((progress.shown_index or 0) + 1 for progress in self._progress.values())
-            yield f"Running step {max(number, 1)} of {sum(len(run.steps) for run in self.lesson.runs)} …"
-        elif self._unmet_requirement:
-            yield _STAGE_PROMPTS[self.stage]
-        elif self.stage == "predict":
-            yield "Press Enter to start the steps."
+    @property
+    def _prompt(self) -> str:
+        """What the user must do or wait for now. It is the title of the question or of the runs."""
+        match self.stage:
+            case "predict" if self.prediction is None:
+                return "What do you expect? Press a digit."
+            case "predict":
+                return f"You expect {self.prediction}. Press Enter to start."
+            case "run" if self._plug_label is not None:
+                return f"{self._plug_label}: press p to pull the plug."
+            case "run" if self._unmet_requirement:
+                number = sum((progress.shown_index or 0) + 1 for progress in self._progress.values())
+                return f"Running step {max(number, 1)} of {sum(len(run.steps) for run in self.lesson.runs)} …"
+            case "run":
+                return "All steps are done. Press Enter to compare."
+        return "Your answer? Press a digit." if self.answer is None else "the question"

@@ -177,6 +177,8 @@ class PowerCutScreen(BaseScreen):
             host = "the physical host"
         if root_below(self._target):
             yield " ! ", f"The root filesystem of {self.hostname} holds these records: {MAY_NOT_START}.", WARNING
+        if reason := io_path.stop(self._target):
+            yield " ! ", f"{reason}, so the cut may lose records.", WARNING
         for directory in self.unverified_cuts:
             yield " ! ", f"a cut has not been verified: {directory}", WARNING
         yield " 1 ", "On another machine with its own power supply, such as a laptop, run:", ""
