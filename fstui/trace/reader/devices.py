@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
+from collections.abc import Callable
 from copy import copy
 from typing import NamedTuple
 
@@ -58,11 +59,23 @@ class Requests:
         elif flags & WRITE and len(self._write_starts_ns) < MAX_IN_FLIGHT:
             self._write_starts_ns[sector] = time_ns
 
+    def add_requeued(self, _: int, sector: int, rwbs: bytes) -> None:
+        """Record that the driver returned its newest request. The block layer will issue it again."""
+        flags = request_flags(rwbs)
+        self.fua_issued -= bool(flags & FUA)
+        if flags & FLUSH_FIRST:
+            self.flushes_issued -= 1
+            if self._flush_starts_ns:
+                self._flush_starts_ns.pop()
+        elif flags & WRITE:
+            self._write_starts_ns.pop(sector, None)
+
     def add_completed(self, time_ns: int, sector: int, rwbs: bytes) -> None:
         """Record that the device completed a request.
 
-        Events do not show which flush was completed, so count it as the oldest flush in flight. The time of a flush may
-        be wrong, but the sum of all times is correct.
+        A device has at most one flush in flight in each hardware queue. Events do not show which queue completed its
+        flush, so count it as the oldest flush in flight. While one queue stalls, the times of flushes in other queues
+        are too long, but the sum of all times is correct.
         """
         flags = request_flags(rwbs)
         if flags & FLUSH_FIRST and self._flush_starts_ns:
@@ -80,6 +93,15 @@ class Requests:
     def forget_in_flight(self) -> None:
         self._flush_starts_ns.clear()
         self._write_starts_ns.clear()
+
+
+REQUEST_HANDLERS: dict[str, Callable[[Requests, int, int, bytes], None]] = {
+    "block/block_rq_issue": Requests.add_issued,
+    "block/block_rq_requeue": Requests.add_requeued,
+    "block/block_rq_complete": Requests.add_completed,
+}
+REQUEST_FIELDS = ("dev", "sector", "rwbs")
+"""The fields of each of these events."""
 
 
 class DiskCounters(NamedTuple):
@@ -123,29 +145,35 @@ class DeviceRecording(EventRecording):
         self.share = 1.0
         """The part of each second to record."""
         self._requests: dict[int, Requests] = {}
-        self._event_count = 0
+        self._event_count = self._lost_before = 0
+        self._handlers: dict[int, Callable[[Requests, int, int, bytes], None]] = {}
+        """The functions of REQUEST_HANDLERS by event id."""
         super().__init__(name, self._enable)
 
     def _enable(self) -> None:
-        fields = ("dev", "sector", "rwbs")
-        self._issue = self.enable(TracedEvent("block/block_rq_issue", fields, SYNC_REQUEST_FILTER))
-        self.enable(TracedEvent("block/block_rq_complete", fields, SYNC_REQUEST_FILTER))
+        for event, handler in REQUEST_HANDLERS.items():
+            self._handlers[self.enable(TracedEvent(event, REQUEST_FIELDS, SYNC_REQUEST_FILTER))] = handler
 
     def switch(self, on: bool) -> None:
         """Turn recording on or off. If off, forget the requests in flight, because their ends will not be recorded."""
         self.instance.write("tracing_on", str(int(on)))
         if not on:
             self.read()
-            for requests in self._requests.values():
-                requests.forget_in_flight()
+            self._forget_in_flight()
+
+    def _forget_in_flight(self) -> None:
+        for requests in self._requests.values():
+            requests.forget_in_flight()
 
     def read(self) -> None:
         until_ns = self.collect()
         for time_ns, number, (device, sector, rwbs) in self.events(until_ns):
             requests = self._requests.setdefault(device, Requests())
-            handle = requests.add_issued if number == self._issue else requests.add_completed
-            handle(time_ns, sector, rwbs)
+            self._handlers[number](requests, time_ns, sector, rwbs)
             self._event_count += 1
+        if (lost := self.lost()) > self._lost_before:
+            self._lost_before = lost
+            self._forget_in_flight()  # their ends may be among the lost events
 
     def drain(self, seconds: float) -> dict[int, Requests]:
         """Return the requests of the last ``seconds`` by device number. Also set ``share`` for the next second."""

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fstui.trace.reader.devices import FLUSH_FIRST, FUA, WRITE, request_flags
+from fstui.trace.reader.devices import FLUSH_FIRST, FUA, WRITE, Requests, request_flags
 from fstui.trace.reader.durations import Durations
 from fstui.trace.reader.flush_counter import DeviceSums, TracedDevice
 
@@ -85,6 +85,23 @@ def test_a_completion_without_a_request_is_ignored() -> None:
     sums.requests.add_completed(5, 0, b"FF")
     sums.requests.add_completed(5, 8, b"WS")
     assert sums.as_dict(lost_events=0, requests_known=True)["device_flush_ns"] is None
+
+
+def test_a_requeued_request_is_timed_from_its_last_issue() -> None:
+    requests = Requests()
+    for _ in range(3):  # the driver's queue is full
+        requests.add_issued(100, 0, b"FF")
+        requests.add_requeued(101, 0, b"FF")
+        requests.add_issued(100, 8, b"WFS")
+        requests.add_requeued(101, 8, b"WFS")
+    for at in (1000, 2000, 3000):
+        requests.add_issued(at, 0, b"FF")
+        requests.add_issued(at, 8, b"WFS")
+        requests.add_completed(at + 40, 0, b"FF")
+        requests.add_completed(at + 50, 8, b"WFS")
+    assert requests.flushes.as_dict() == {"p50": 40, "p99": None, "max": 40}
+    assert requests.writes.as_dict() == {"p50": 50, "p99": None, "max": 50}
+    assert (requests.flushes_issued, requests.fua_issued) == (3, 3)
 
 
 @given(st.lists(st.integers(0, 10**12), min_size=1, max_size=300))
