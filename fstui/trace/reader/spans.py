@@ -11,6 +11,8 @@ from fstui.trace.reader.durations import Durations
 from fstui.trace.reader.waits import SyncedFile
 
 MAX_ROWS = 1000
+MAX_REQUESTS_PER_SYNC = 3
+"""A sync waits for at most this many flushes, or groups of writes, one after the other (ext4 with data=journal)."""
 MAX_SENT_ROWS = 200
 """Maximum number of rows to send, longest wait first. The parent reads lines of at most 256 KiB."""
 
@@ -126,10 +128,18 @@ class DeviceSpan:
         self.writes.merge(later.writes)
         self.fua += later.fua
 
-    @property
-    def wait_ns(self) -> int:
-        """The sum of the times of all recorded requests for which a process waited."""
-        return self.flushes.sum_ns + self.writes.sum_ns
+    def ns_per_sync(self, syncs: float) -> float:
+        """Return how much of a sync's time the device takes. ``syncs``: those in the time of the recorded requests.
+
+        If there are fewer flushes than syncs, several syncs waited for the same flush, and each of them for all of its
+        time. Flushes beyond MAX_REQUESTS_PER_SYNC belong to other programs. The same applies to writes, which may also
+        run at the same time.
+        """
+        return sum(
+            requests.sum_ns / count * max(1.0, min(count / syncs if syncs else 1.0, MAX_REQUESTS_PER_SYNC))
+            for requests in (self.flushes, self.writes)
+            if (count := requests.count)
+        )
 
     def as_dict(self, device: str) -> dict[str, Any]:
         counters = self.counters._asdict() if self.counters else dict.fromkeys(DiskCounters._fields)
@@ -192,13 +202,14 @@ class Span:
         return syncs
 
     def _device_ns(self, row: WaitRow, syncs: Mapping[str, int]) -> int | None:
-        """Return how much of a sync's time the devices take on average: the time of their requests per sync, in ns.
+        """Return how much of a sync's time the devices take on average, in ns: that of the slowest device, because
+        members of a mirror or stripe work at the same time.
 
         A request does not name its program, so the result is the same for all programs on these devices. It is at most
         the mean time of this row's syncs.
         """
         if not row.request_devices or not self.traced_s or not row.durations.count:
             return None
-        scale = self.elapsed_s / self.traced_s  # requests may be recorded only part of the time
-        device_ns = sum(self.device(name).wait_ns * scale / syncs[name] for name in row.request_devices if syncs[name])
+        share = self.traced_s / self.elapsed_s  # requests may be recorded only part of the time
+        device_ns = max(self.device(name).ns_per_sync(syncs[name] * share) for name in row.request_devices)
         return min(int(device_ns), row.durations.sum_ns // row.durations.count)

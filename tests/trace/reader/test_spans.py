@@ -3,6 +3,7 @@
 import pytest
 
 from fstui.trace.reader.devices import DiskCounters
+from fstui.trace.reader.durations import Durations
 from fstui.trace.reader.spans import MAX_ROWS, Span, WaitKey
 from fstui.trace.reader.waits import SyncedFile
 
@@ -32,6 +33,29 @@ def test_device_time_per_sync_does_not_depend_on_the_share(looked: float) -> Non
 def test_device_time_is_at_most_the_time_of_the_sync() -> None:
     (row,) = second(syncs=10, call_ns=100, device_ns=600).as_dict()["waits"]
     assert row["device_ns"] == 100
+
+
+def test_syncs_that_share_a_flush_wait_for_all_of_it() -> None:
+    span = second(syncs=400, call_ns=1000, device_ns=0)
+    span.devices["sda"].flushes = Durations()
+    for _ in range(50):
+        span.devices["sda"].flushes.add(700)
+    assert span.as_dict()["waits"][0]["device_ns"] == 700
+
+
+def test_requests_of_other_programs_are_not_part_of_a_sync() -> None:
+    span = second(syncs=20, call_ns=50_000, device_ns=100)
+    for _ in range(8000):
+        span.device("sda").writes.add(200)
+    assert span.as_dict()["waits"][0]["device_ns"] == 100 + 3 * 200
+
+
+def test_members_of_a_mirror_work_at_the_same_time() -> None:
+    span = second(syncs=400, call_ns=1000, device_ns=400)
+    span.devices["sdb"] = span.devices["sda"]
+    for row in span.rows.rows.values():
+        row.request_devices = frozenset({"sda", "sdb"})
+    assert span.as_dict()["waits"][0]["device_ns"] == 400
 
 
 def test_without_recorded_requests_device_time_is_unknown() -> None:
