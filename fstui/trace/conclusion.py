@@ -128,13 +128,12 @@ def _conclude_from_times(
     program: WaitingProgram, per_s: float, share: float, counts: WatchCounts, disk: AwaitedDisk
 ) -> WatchConclusion:
     who, where, mean = program.program_label, program.file_label, duration_ns(program.mean_ns)
-    if program.mean_ns <= QUICK_SYNC_NS:
-        average = f"An average sync takes {mean}"
-        syncs = f"{who} makes {rate(per_s)} syncs/s of {where} {_time_in_syncs(share)}."
-        if share < MIN_QUICK_SYNC_SHARE:
-            return WatchConclusion("nobody", f"{average}: {syncs} {disk.time_text}.")
-        return WatchConclusion("program", f"The program syncs too often: {syncs} {average}. {disk.time_text}.")
-    if disk.time_ns >= MAIN_CAUSE_SHARE * program.mean_ns:
+    average, is_quick = f"An average sync takes {mean}", program.mean_ns <= QUICK_SYNC_NS
+    syncs = f"{who} makes {rate(per_s)} syncs/s of {where} {_time_in_syncs(share)}."
+    if is_quick and share < MIN_QUICK_SYNC_SHARE:
+        return WatchConclusion("nobody", f"{average}: {syncs} {disk.time_text}.")
+    waits_for_disk = disk.time_ns >= MAIN_CAUSE_SHARE * program.mean_ns
+    if waits_for_disk and not is_quick:
         sentence = (
             f"The program waits for the disk: {disk.name} itself takes {duration_ns(disk.time_ns)} of the {mean} that "
             f"{who} waits per sync on average ({where})."
@@ -142,14 +141,16 @@ def _conclude_from_times(
         return WatchConclusion("disk", sentence)
     waits = f"{who} waits {mean} per sync on average ({where}). {disk.time_text}"
     cpu_share = program.cpu_ns / max(1, program.waited_ns)
-    if cpu_share >= MAIN_CAUSE_SHARE:
+    if cpu_share >= MAIN_CAUSE_SHARE and not waits_for_disk:
         return WatchConclusion(
             "cpu",
             f"The CPU is busy: {waits}. The CPU may explain up to {percent(cpu_share)} of all these times.",
         )
     # no row shows whether the kernel threads that serve the sync waited for a CPU
-    if _pressure(counts) >= HIGH_CPU_PRESSURE:
+    if _pressure(counts) >= HIGH_CPU_PRESSURE and not waits_for_disk:
         return WatchConclusion("unknown", f"The cause is not certain: {waits}. {_cpu_shortage(counts, cpu_share)}")
+    if is_quick:
+        return WatchConclusion("program", f"The program syncs too often: {syncs} {average}. {disk.time_text}.")
     slow = "A layer above the disk is slow" if disk.upper else "The filesystem is slow"
     commits = _commits(program.worst_row.device, counts.commits, counts.elapsed_s)
     return WatchConclusion("filesystem", f"{slow}: {waits}{commits}.")

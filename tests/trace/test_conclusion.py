@@ -91,6 +91,22 @@ def test_nothing_is_slow_while_processes_wait_for_a_cpu() -> None:
 
 
 @pytest.mark.parametrize(
+    ("device_ms", "cpu_ns", "pressure_s", "culprit", "words"),
+    [
+        (0.2, 7_000 * MS, 9.9, "cpu", "The CPU is busy: mariadbd (50) waits 1.7 ms per sync"),
+        (0.2, 0, 9.9, "unknown", "some process waited for a CPU for 99\xa0% of the time"),
+        (0.2, 0, 1.0, "program", "The program syncs too often"),
+        (1.2, 7_000 * MS, 9.9, "program", "The program syncs too often"),
+    ],
+)
+def test_quick_syncs_may_wait_for_a_cpu(
+    device_ms: float, cpu_ns: int, pressure_s: float, culprit: str, words: str
+) -> None:
+    found = conclude(watched(waiting(5_600, 1.7, device_ms, cpu_ns=cpu_ns), cpu_pressure_s=pressure_s))
+    assert found.culprit == culprit and words in found.sentence
+
+
+@pytest.mark.parametrize(
     ("flush_ms", "pressure_s", "culprit", "words"),
     [
         (8, 0.0, "filesystem", "A layer above the disk is slow: mariadbd (50) waits 7.0 ms"),
