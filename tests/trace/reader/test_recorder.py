@@ -223,7 +223,7 @@ def test_threads_that_are_left_out_are_traced_again(trace: Trace, tmp_path: Path
 def test_a_program_that_is_left_out_for_a_time_is_marked(trace: Trace) -> None:
     exclude(trace, threading.get_native_id())
     rows = trace.end_window(10.0, anonymous=False)["waits"]
-    assert {row.get("partly_traced") for row in rows if row["pid"] == os.getpid()} == {True}
+    assert {row.get("partly_traced") for row in rows if row.get("pid") == os.getpid()} == {True}
     trace.waits._add(time.monotonic_ns(), (threading.get_native_id(), *FILE), 1000, 0)
     assert not any("partly_traced" in row for row in trace.end_window(10.0, anonymous=False)["waits"])
 
