@@ -30,6 +30,9 @@ NOT_TRUSTED: tuple[Verdict, ...] = (*NOT_DURABLE, "suspicious")
 TOO_SLOW: tuple[Answer, ...] = ("stalls", "slow")
 """The answers for which ``--fail-on slow`` exits with status 3."""
 
+FASTEST_STEP = " (fastest with one writer)"
+"""The end of the title of a ``Speed`` that names one of several steps. A narrow screen leaves it out."""
+
 
 class Finding(Base, frozen=True, kw_only=True):
     """A rule's conclusion from the evidence. A finding without a verdict is a note."""

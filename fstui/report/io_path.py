@@ -167,4 +167,5 @@ def _name(node: Node) -> str:
         return f"{node.kind} {node.name}"
     medium = node.medium.class_ if node.medium and node.medium.class_ != "unknown" else ""
     facts = [kind_label(node), node.model or (node.name if node.name not in node.id else ""), medium]
-    return "  ".join(filter(None, [node.id, ", ".join(dict.fromkeys(filter(None, facts)))]))
+    name = node.name if node.layer == "file" else node.id
+    return "  ".join(filter(None, [name, ", ".join(dict.fromkeys(filter(None, facts)))]))

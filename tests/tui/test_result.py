@@ -307,7 +307,7 @@ async def test_a_repeated_run_says_what_changed() -> None:
         assert app.repeated_run is None
         for _ in range(len(screens.RUN.findings) + len(screens.RUN.steps)):
             await pilot.press("down")
-        assert any("fdatasync" in line and line.endswith("2.00 ×") for line in screen_lines(app)[:12])
+        assert any("fdatasync" in line and line.endswith("2.00 ×") for line in await press(pilot, "v"))
 
 
 async def test_enter_twice_shows_the_full_title_of_a_finding() -> None:
@@ -372,11 +372,16 @@ def test_settings_of_a_step_are_in_words() -> None:
     assert "at most 256.0 MiB/s" in detail and step.status not in detail
 
 
+@pytest.mark.parametrize(("height", "shown"), [(24, False), (40, True)])
+async def test_a_wide_result_shows_the_path_if_it_is_high(height: int, shown: bool) -> None:
+    async with opened(size=(120, height)) as pilot:
+        assert any("╭── I/O path: " in line for line in screen_lines(pilot.app)) == shown
+
+
 async def test_empty_parts_of_a_frame_show_further_sections() -> None:
-    async with opened(size=(120, 60)) as pilot:
+    async with opened(msgspec.structs.replace(screens.RUN, speed=STALLED), size=(120, 60)) as pilot:
         lines = screen_lines(pilot.app)
-        assert any("├── I/O path: " in line for line in lines)
-        assert any("+ I/O path (above)" in line for line in lines)
+        assert any("├── is it slow? ──" in line for line in lines)
         assert lines == await press(pilot, "pagedown")
 
 

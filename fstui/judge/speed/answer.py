@@ -26,7 +26,7 @@ from fstui.judge.speed.yardsticks import (
     step_per_s,
 )
 from fstui.judge.words import capitalize, command, join_words
-from fstui.model.judgement import NOT_TRUSTED, Speed, Verdict
+from fstui.model.judgement import FASTEST_STEP, NOT_TRUSTED, Speed, Verdict
 from fstui.model.quantities import counted, duration_ns, rate, seconds
 from fstui.model.steps import Step
 
@@ -36,8 +36,6 @@ _IN_DOUBT = "syncs may have returned before the disk had written"
 LOOK_AT_DMESG = "Look for errors of the device in the kernel's log: 'dmesg'."
 _FAR_FASTER = 10
 """Syncs are far faster than a reference if every step does this many times the normal rate."""
-_FASTEST = " (fastest step)"
-"""The end of a title that names one of several steps. A narrow screen leaves it out."""
 _RANKS = (
     "about as fast as rotating disks", "between rotating disks and SSDs",
     "between SSDs without and with PLP", "faster than typical SSDs with PLP",
@@ -155,7 +153,7 @@ def _normal(case: Case, normal: Yardstick, yardsticks: Sequence[Yardstick]) -> S
         answer="normal",
         yardstick=normal.name,
         title=f"{best.step.name} {best.measured_rate}{_at_limit(case, best.step)}, normal compared with {normal.name}"
-        f"{_FASTEST if len(normal.comparisons) > 1 else ''}",
+        f"{FASTEST_STEP if len(normal.comparisons) > 1 else ''}",
         sentence=f"{best.step.name} did {best.measured_rate}. That is normal compared with {normal.name}: "
         f"{best.evidence}. {_remarks(case, best.step)}",
         evidence=_evidence_lines(yardsticks, (best, normal.name)),
@@ -212,7 +210,7 @@ def _compared_with_all_kinds(case: Case, best: WriteStep) -> Speed:
     return Speed(
         answer="normal",
         yardstick="what is typical for each kind of disk",
-        title=f"{best.step.name} {measured}{_at_limit(case, best.step)}, {rank}{_FASTEST if is_fastest else ''}",
+        title=f"{best.step.name} {measured}{_at_limit(case, best.step)}, {rank}{FASTEST_STEP if is_fastest else ''}",
         sentence=f"{best.step.name}{fastest} did {measured}. Compared with the medians of published rates, that is "
         f"{rank}. There is no reference for exactly this kind of device. {_remarks(case, best.step)}".strip(),
         evidence=(f"{best.step.name}: {measured}{as_rate}; medians: {medians}",),

@@ -9,8 +9,8 @@ from datetime import datetime
 from msgspec.structs import replace
 from rich.text import Text
 
-from fstui.model.judgement import TOO_SLOW, Finding
-from fstui.model.quantities import count, counted, duration_ns, ratio, seconds, size
+from fstui.model.judgement import FASTEST_STEP, TOO_SLOW, Finding, Verdict
+from fstui.model.quantities import count, duration_ns, ratio, seconds, size
 from fstui.model.run import Run
 from fstui.model.steps import Step
 from fstui.report import figures, replicas
@@ -42,32 +42,42 @@ from fstui.tui.drawing.cells import (
     window,
 )
 from fstui.tui.drawing.report import Detail
-from fstui.tui.drawing.run import CURVE, PERCENTILES, numbers, percentile, step_columns, text_row, with_scale
-from fstui.tui.styles import BAD, FAINT, GOOD, TIME, WARNING, speed_style, step_style, verdict_style
+from fstui.tui.drawing.run import (
+    CURVE,
+    PERCENTILES,
+    cell_styles,
+    numbers,
+    percentile,
+    step_columns,
+    text_row,
+    with_scale,
+)
+from fstui.tui.styles import BAD, FAINT, GOOD, WARNING, speed_style, step_style, verdict_style
 
 STEPS = (
     Column("STEP", gap=0, cut="middle"),
     Column(CURVE, 16, from_width=100, gap=2),
     Column("RATE/S", 9, right=True),
-    Column("P50", 8, right=True),
-    Column("P90", 8, right=True, from_width=120),
-    Column("P99", 8, right=True, from_width=60),
+    Column("P50", 7, right=True),
+    Column("P90", 7, right=True, from_width=120),
+    Column("P99", 7, right=True, from_width=60),
     Column("P99.9", 8, right=True, from_width=110),
     Column("MAX", 8, right=True, from_width=70),
     Column("STALLS", 7, right=True, from_width=130),
     Column("FLUSH/SYNC", 10, right=True, gap=2),
-    Column("W-AMP", 7, right=True, from_width=75),
+    Column("W-AMP", 6, right=True, from_width=75),
 )
 _JUDGED_TITLE = f"STEP ({figures.JUDGED} judged)"
 _NAME_WIDTH, _WIDE_SCREEN = 20, 90
-"""A narrower terminal cuts the names of rules, to leave room for the titles of findings."""
+"""A narrower terminal cuts the names of rules and omits the confidence, to leave room for the text."""
 FINDINGS = (
-    Column("RULE", gap=0),
+    Column("FINDING", gap=0),
     Column("VERDICT", gap=2),
-    Column("CONFIDENCE", gap=2, from_width=60),
-    Column("TITLE", gap=2),
+    Column("CONFIDENCE", gap=2, from_width=_WIDE_SCREEN - 4),
+    Column("WHAT", gap=2),
 )
 _PART_STYLES: dict[str, str] = {"": "", "arrived": GOOD, "dropped": BAD, "unknown": ""}
+_BARE_EDGES = ("│", "╳")
 
 SHORT_LINES = 10
 """An explanation that does not fit into this height begins with the most important lines of each part."""
@@ -112,29 +122,30 @@ def speed(run: Run, width: int) -> list[Text]:
     title, title_width = f" {run.speed.title}", width - len(badge)
     if run.speed.answer in TOO_SLOW and drawn_width(title + _SEE_BELOW) <= title_width:
         title += _SEE_BELOW
-    return [*lines, line((badge, f"reverse {style}"), fit_list(title, title_width, " (fastest"))]
+    return [*lines, line((badge, f"reverse {style}"), fit_list(title, title_width, FASTEST_STEP))]
 
 
 def explanation(run: Run, finding: Finding | None, width: int, height: int) -> list[Text]:
     """Draw the sentence of a finding, what to do next, and the evidence."""
     if finding is None:
-        return paragraph(_sentence(run, finding), width)
+        return paragraph(sentence(run, finding), width)
     # the verdict line already names the key of the power-cut test
     names_key = run.verdict == "consistent" and not run.simulated
     next_steps = tuple(without_power_cut(finding.next)) if names_key else finding.next
-    shown = replace(finding, sentence=_sentence(run, finding), next=next_steps)
+    shown = replace(finding, sentence=sentence(run, finding), next=next_steps)
     complete = _explanation(shown, width)
     if len(complete) <= height:
         return complete
+    evidence = tuple(re.sub(r" \([^()]*\)$", "", part) for part in finding.evidence)
+    shown = replace(shown, evidence=evidence)
     if height > SHORT_LINES:
         return _explanation(shown, width, height)
     if finding.verdict not in (None, "cannot-tell"):  # then the first sentence says what the verdict is based on
-        sentence = re.split("(?<=[.!?]) (?=[A-Z])", finding.sentence or finding.title, maxsplit=1)[0]
-        shown = replace(shown, sentence=sentence)
-    evidence = tuple(re.sub(r" \([^()]*\)$", "", part) for part in finding.evidence)
+        first = re.split("(?<=[.!?]) (?=[A-Z])", finding.sentence or finding.title, maxsplit=1)[0]
+        shown = replace(shown, sentence=first)
     short = (replace(shown, next=next_steps[:1], evidence=evidence[:number]) for number in range(len(evidence), -1, -1))
     drawn = (_explanation(part, width) for part in short)
-    shortest = _explanation(replace(shown, next=(), evidence=()), width)[: height - 1]
+    shortest = _explanation(replace(shown, next=next_steps[:1], evidence=()), width)[: height - 1]
     lines = next((lines for lines in drawn if len(lines) < height), shortest)
     return [*lines, line((f"   … {len(complete) - len(lines)} more (PgDn)", FAINT))]
 
@@ -149,7 +160,7 @@ def _explanation(finding: Finding, width: int, height: int | None = None) -> lis
     return [*lines, *labelled_lines(pairs, "because", width, height and max(height - len(lines), 1))]
 
 
-def _sentence(run: Run, finding: Finding | None) -> str:
+def sentence(run: Run, finding: Finding | None) -> str:
     if finding is None or (finding is leading_finding(run) and run.sentence):
         return run.sentence
     return finding.sentence or finding.title
@@ -172,7 +183,7 @@ def step_of_finding(run: Run, chosen: Finding | None) -> Step | None:
     of those that the finding names, or of all if it names none.
     """
     timed_steps = [step for step in run.steps if step.timeline]
-    if quoted := quoted_steps(_sentence(run, chosen), timed_steps):
+    if quoted := quoted_steps(sentence(run, chosen), timed_steps):
         return quoted[0]
     steps_of_finding = [step for step in timed_steps if chosen and step.name in chosen.steps] or timed_steps
     candidates = steps_of_finding if chosen and chosen is not leading_finding(run) else timed_steps
@@ -181,10 +192,17 @@ def step_of_finding(run: Run, chosen: Finding | None) -> Step | None:
     return max(steps_of_answer or steps_of_finding, key=lambda step: step.syncs, default=None)
 
 
-def io_path_lines(run: Run, step: Step | None, width: int) -> list[Text]:
+def io_path_lines(run: Run, step: Step | None, width: int, *, compact: bool) -> list[Text]:
+    """Draw the I/O path of a step. ``compact``: omit the edges without counts, and ratios that do not fit."""
     if step is None:
         return []
     parts = path_report.lines(run, step)
+    if compact:
+        shown = [part for part in parts if part.text.strip() not in _BARE_EDGES]
+        parts = [
+            part if drawn_width(part.text) + 3 <= width else part._replace(text=re.sub(r" \([^()]*\)", "", part.text))
+            for part in shown
+        ]
     inset = "   " if max((drawn_width(part.text) for part in parts), default=0) + 3 <= width else " "
     drawn = [(fit(inset + part.text, width).rstrip(), _PART_STYLES[part.style]) for part in parts]
     return [rule(width, path_report.title(step)), *map(line, drawn)]
@@ -219,11 +237,14 @@ def step_detail(step: Step, run: Run, width: int) -> list[Text]:
 
 
 def findings(ordered: Sequence[Finding], selected: int | None, width: int, height: int) -> list[Text]:
-    """Draw a line for each finding: the rule, the verdict, the confidence and the title."""
+    """Draw a line for each finding."""
     cells = [_cells(finding) for finding in ordered]
-    widths = {column.title: max([1, *(len(values[column.title]) for values in cells)]) for column in FINDINGS[:-1]}
+    widths = {
+        column.title: max(len(text) for text in (column.title, *(values[column.title] for values in cells)))
+        for column in FINDINGS[:-1]
+    }
     if width < _WIDE_SCREEN:
-        widths["RULE"] = min(widths["RULE"], _NAME_WIDTH)
+        widths["FINDING"] = min(widths["FINDING"], _NAME_WIDTH)
     columns = fit_columns([replace(column, width=widths.get(column.title, 0)) for column in FINDINGS], width - 4)
 
     def draw(index: int) -> Text:
@@ -231,8 +252,7 @@ def findings(ordered: Sequence[Finding], selected: int | None, width: int, heigh
         glyph = verdict_style(None if finding.scope == "step" else finding.verdict)
         return selectable_row([(row(columns, cells[index]), "")], selected=index == selected, glyph=glyph)
 
-    top_line = rule(width, counted(len(ordered), "finding"))
-    return [top_line, *window(len(ordered), draw, selected or 0, height - 1)]
+    return [heading(columns, width), *window(len(ordered), draw, selected or 0, height - 1)]
 
 
 def steps(run: Run, details: Sequence[Detail], selected: int | None, width: int, height: int) -> list[Text]:
@@ -244,7 +264,16 @@ def steps(run: Run, details: Sequence[Detail], selected: int | None, width: int,
     names = tell_apart(names, columns[0].width)
     scale = charts.p99_scale(step.timeline for step in run.steps if step.settings.uniform)
     rows = [
-        _step(step, name, counts, columns, scale, selected=index == selected, is_judged=step.name in judged)
+        _step(
+            step,
+            name,
+            counts,
+            columns,
+            scale,
+            verdict=run.verdict,
+            selected=index == selected,
+            is_judged=step.name in judged,
+        )
         for index, (step, name) in enumerate(zip(run.steps, names, strict=True))
     ]
     rows += [report.row(part, width, selected=index == selected) for index, part in enumerate(details, len(run.steps))]
@@ -268,10 +297,10 @@ def saved(run: Run, saved_to: str | None, save_error: str | None, width: int) ->
 def _cells(finding: Finding) -> dict[str, str]:
     of_step = finding.scope == "step"  # then the verdict is not about the storage
     return {
-        "RULE": finding.rule,
+        "FINDING": finding.rule,
         "VERDICT": "note" if of_step else finding.verdict or "note",
         "CONFIDENCE": "" if of_step else finding.confidence,
-        "TITLE": finding_title(finding),
+        "WHAT": finding_title(finding),
     }
 
 
@@ -282,6 +311,7 @@ def _step(
     columns: Sequence[Column],
     scale: LogScale,
     *,
+    verdict: Verdict,
     selected: bool,
     is_judged: bool,
 ) -> Text:
@@ -300,5 +330,5 @@ def _step(
         values["W-AMP"] = NONE if arrived is None else ratio(arrived)
     else:
         values["RATE/S"] = step.status
-    spans = styled_row(columns, values, {CURVE: TIME})
+    spans = styled_row(columns, values, cell_styles(values, verdict))
     return selectable_row(spans, selected=selected, glyph=(glyph, style))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 from rich.cells import cell_len
 from rich.text import Text
 
-from fstui.model.judgement import TOO_SLOW
-from fstui.model.quantities import clock, count, counted, duration_ns, percent, rate, seconds, size
+from fstui.model.judgement import NOT_DURABLE, TOO_SLOW, Verdict
+from fstui.model.quantities import clock, count, counted, duration_ns, percent, rate, ratio, seconds, size
 from fstui.model.settings import Settings
 from fstui.model.steps import Latency, Snapshot, Step
 from fstui.model.storage import Node, Target
@@ -292,8 +292,15 @@ def _step(progress: Progress, index: int, name: str, columns: Sequence[Column], 
     else:
         glyph, style = ("–", FAINT) if planned.skip else ("·", FAINT)
     running, waiting = index == progress.current_index, step is None
-    styles = {CURVE: TIME, "STEP": HEAD if running else FAINT if waiting else ""}
+    styles = cell_styles(values, progress.judgement.verdict if progress.judgement else None)
+    styles["STEP"] = HEAD if running else FAINT if waiting else ""
     return line(" ", (glyph, style), " ", *styled_row(columns, values, styles))
+
+
+def cell_styles(values: Mapping[str, str], verdict: Verdict | None) -> dict[str, str]:
+    """Return the styles of a step's cells by the titles of their columns. Red: the syncs sent no flush."""
+    no_flushes = verdict in NOT_DURABLE and values.get("FLUSH/SYNC") == ratio(0)
+    return {CURVE: TIME, "FLUSH/SYNC": BAD if no_flushes else ""}
 
 
 def _report_row(columns: Sequence[Column], name: str, snapshot: Snapshot) -> str:

@@ -64,8 +64,8 @@ def split_cards(cards: Sequence[Card], width: int) -> tuple[list[Card], list[Car
 
     The terms of an explanation have the second column to themselves, so that the text does not continue there.
     """
-    if cards[-1][0] == TERMS:
-        return list(cards[:-1]), list(cards[-1:])
+    if terms := [card for card in cards if card[0] == TERMS]:
+        return [card for card in cards if card[0] != TERMS], terms
     columns: tuple[list[Card], list[Card]] = ([], [])
     lengths = [len(card_lines(card, width)) + 1 for card in cards]
     lines_left = sum(lengths) // 2  # of the first column
@@ -266,7 +266,8 @@ def comparison_screen(runs: Sequence[Run], height: int = 0) -> PageScreen:
     return PageScreen("compare", drawing.blocks(report, height), answer=answer, max_columns=1)
 
 
-def explain_screen(rule_name: str) -> PageScreen:
+def explain_screen(rule_name: str, conclusion: str = "") -> PageScreen:
+    """Return the page of a rule. ``conclusion``: what the rule found in the run from which the page was opened."""
     from fstui.report import explanation, glossary  # noqa: PLC0415  it imports the rules
 
     def draw(markdown: str, width: int) -> list[Text]:
@@ -289,9 +290,10 @@ def explain_screen(rule_name: str) -> PageScreen:
     cards += [("More about what it means", partial(draw, more))] if more.strip() else []
     cards += [(title, partial(draw, text)) for title, _, text in (part.partition("\n") for part in parts)]
     cards.sort(key=lambda card: card[0] != NEXT)
+    cards[:0] = [("In this run", partial(section_lines, Section(lines=(conclusion,))))] if conclusion else []
     answer = re.sub("[ \n]+", " ", answer.replace("`", ""))
-    related = (other for term in terms for other in glossary.entries()[term].see)
-    cards += _term_cards(TERMS, tuple(dict.fromkeys((*terms, *related))))
+    related = dict.fromkeys(other for term in terms for other in glossary.entries()[term].see if other not in terms)
+    cards += [*_term_cards(TERMS, terms), *_term_cards("Related terms", tuple(related))]
     return PageScreen("explain", cards, name, answer)
 
 

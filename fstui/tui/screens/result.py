@@ -26,6 +26,8 @@ from fstui.tui.styles import HEAD
 from fstui.tui.widgets.lines import UNBOUNDED
 
 MAP_LINES = 14
+MIN_HEIGHT_WITH_PATH = 36
+"""A lower screen has no room for the I/O path next to the explanation."""
 
 
 class ResultScreen(BaseScreen):
@@ -88,8 +90,6 @@ class ResultScreen(BaseScreen):
         self.shows_all_evidence = False
         """Whether all of the evidence is shown, because the user scrolls it."""
         self._enter_confirmed = False
-        self._shown_above: set[str] = set()
-        """The titles of the sections that are visible although another row is selected."""
 
     def compose(self) -> ComposeResult:
         yield self.lines(
@@ -103,7 +103,7 @@ class ResultScreen(BaseScreen):
         with Horizontal(id="answer"):
             with Vertical(id="words"):
                 yield self.lines("detail", self._draw_detail, frame=True)
-                yield self.lines("path", self._draw_io_path, classes="huge", frame=True)
+                yield self.lines("path", self._draw_io_path, classes="wide", frame=True)
             yield self.lines("picture", self._draw_picture, classes="wide", frame=True)
         yield self.lines("findings", self._draw_findings, frame=True)
         yield self.lines("steps", self._draw_steps, frame=True)
@@ -187,14 +187,15 @@ class ResultScreen(BaseScreen):
         from fstui.tui.screens.page_screen import explain_screen  # noqa: PLC0415
 
         finding = self.chosen if isinstance(self.chosen, Finding) else next(iter(self.findings), None)
-        page = self.chosen.page if isinstance(self.chosen, Detail) else ""
-        page = page or (finding.rule if finding else "")
+        page, conclusion = (finding.rule, drawing.sentence(self.result, finding)) if finding else ("", "")
+        if isinstance(self.chosen, Detail) and self.chosen.page:
+            page, conclusion = self.chosen.page, self.result.speed.sentence
         if not page:
             self.say("This run has no finding, so there is no rule to explain.")
         elif not has_page(page):
             self.say(f"This version has no rule {page}. Judge the run again with fstui show --again.")
         else:
-            self.app.push_screen(explain_screen(page))
+            self.app.push_screen(explain_screen(page, conclusion))
 
     def action_open(self) -> None:
         """Open the selected row, but not at the first key press, which may have been meant for the run screen."""
@@ -219,29 +220,14 @@ class ResultScreen(BaseScreen):
     def _draw_detail(self, width: int, height: int) -> list[Text]:
         has_frame, name = self.part("detail").has_frame, _title_of(self.chosen)
         lines = self._explanation(self.chosen, width, UNBOUNDED if self.shows_all_evidence else height - has_frame)
-        sections: dict[str, list[Text]] = {}
         if has_frame:
             repeats_name = lines and lines[0].plain.strip() == name
             lines = [rule(width, name), *(lines[1:] if repeats_name else lines)]
-            sections = self._further_sections(name, width, height - len(lines))
-        shown_above = {*sections, *([IO_PATH] if self.has_class("-huge") and self._step else [])}
-        if shown_above != self._shown_above:
-            self._shown_above = shown_above
-            self.call_later(self.part("steps").redraw)  # Textual may have drawn them before this part
-        return [*lines, *(text for drawn in sections.values() for text in drawn)]
-
-    def _further_sections(self, name: str, width: int, height: int) -> dict[str, list[Text]]:
-        """Draw the sections of the result that fit into the empty part of a frame. ``name``: what it already shows."""
-        shows_path = self.has_class("-huge") or name == IO_PATH
-        sections = {} if shows_path else {IO_PATH: drawing.io_path_lines(self.result, self._step, width)}
-        others = (detail for detail in self.details if detail.title not in (name, IO_PATH))
-        sections |= {detail.title: [rule(width, detail.title), *detail.draw(width)] for detail in others}
-        fitting: dict[str, list[Text]] = {}
-        for title, lines in sections.items():
-            if lines and len(lines) <= height:
-                fitting[title] = lines
-                height -= len(lines)
-        return fitting
+            for detail in self.details:  # those that fit into the empty part of the frame; the path has its own
+                section = [rule(width, detail.title), *detail.draw(width)]
+                if detail.title not in (name, IO_PATH) and len(lines) + len(section) <= height:
+                    lines += section
+        return lines
 
     @property
     def _step(self) -> Step | None:
@@ -254,7 +240,9 @@ class ResultScreen(BaseScreen):
         return drawing.picture(self.result, self._step, width, height)
 
     def _draw_io_path(self, width: int, height: int) -> list[Text]:
-        return drawing.io_path_lines(self.result, self._step, width)
+        is_low = self.size.height < MIN_HEIGHT_WITH_PATH
+        compact = not self.has_class("-huge")
+        return [] if is_low else drawing.io_path_lines(self.result, self._step, width, compact=compact)
 
     def _explanation(self, chosen: Finding | Step | Detail | None, width: int, height: int) -> list[Text]:
         if isinstance(chosen, Detail):
@@ -270,11 +258,7 @@ class ResultScreen(BaseScreen):
 
     def _draw_steps(self, width: int, height: int) -> list[Text]:
         index = self.selected - len(self.findings)
-        details = [
-            detail._replace(title=f"{detail.title} (above)") if detail.title in self._shown_above else detail
-            for detail in self.details
-        ]
-        return drawing.steps(self.result, details, index if index >= 0 else None, width, height)
+        return drawing.steps(self.result, self.details, index if index >= 0 else None, width, height)
 
     def _draw_saved(self, width: int, height: int) -> list[Text]:
         return [drawing.saved(self.result, self.saved_to, self.save_error, width)]
