@@ -77,9 +77,9 @@ async def test_three_runs_are_compared_and_the_trend_is_shown() -> None:
         ]
         assert (await press(pilot, "escape"))[-1].startswith("  Enter open  "), "the next Enter opens a run"
         lines = await press(pilot, "t")
-        assert any("3 finished runs, the last 3.00 × the first" in line for line in lines)
-        bars = [line for line in lines if "█" in line]
-        assert len(bars) > 4 and bars[0].count("█") < bars[-1].count("█")
+        newest, middle, oldest = (line for line in lines if " Oct 08:00:00 " in line)
+        assert "3.00 ×" in newest and "2.00 ×" in middle and "×" not in oldest
+        assert newest.count("━") > middle.count("━") > oldest.count("━")
 
 
 @pytest.mark.parametrize("keys", [("h", "down", "c"), ("h", "down", "enter", "c")], ids=["history", "result"])
@@ -117,7 +117,7 @@ async def test_a_filter_may_leave_no_series() -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         lines = await press(pilot, "h", "t", "slash", *"aaa", "enter", "left", "enter", "y")
         assert any("A trend needs two finished runs" in line for line in lines)
-        assert any("2 finished runs" in line for line in await press(pilot, "escape"))
+        assert any("VS FIRST" in line for line in await press(pilot, "escape"))
 
 
 async def test_keys_in_one_burst_are_all_handled() -> None:
@@ -183,31 +183,36 @@ async def appears(pilot: Pilot[int], words: str) -> bool:
     return False
 
 
-async def test_selected_run_shows_its_verdict_and_trend() -> None:
-    for day, name in enumerate(("aaa111", "bbb222", "ccc333"), 1):
-        saved(name, day, day)
+async def test_selected_run_shows_its_verdict() -> None:
+    saved("aaa111", 1)
+    saved("bbb222", 2)
     app = PreparedApp()
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.press("h")
         text = "\n".join(await settled(pilot))
-        assert "█" in text and "3.00 ×" in text
         assert "SUSPICIOUS" in text and "One 16 KiB block was rewritten" in text
         await pilot.press("down")
-        assert "bbb222" in "\n".join(await settled(pilot))
+        assert "aaa111" in "\n".join(await settled(pilot))
         await pilot.press("enter")
         assert (await settled(pilot))[0].startswith(" fstui  saved run ") and "2026 " in screen_lines(app)[0]
 
 
-async def test_only_a_run_with_others_to_compare_has_a_trend() -> None:
-    saved("aaa111", 1)
-    saved("bbb222", 2, 3)
-    runs.save(replace(screens.RUN, id="ccc333", steps=()))
+async def test_long_series_is_a_chart() -> None:
+    for day in range(1, 29):
+        saved(f"aaa1{day:02}", day, day)
     app = PreparedApp()
     async with app.run_test(size=(120, 40)) as pilot:
-        await pilot.press("h")
-        assert not any("by run" in line for line in await settled(pilot))
-        await pilot.press("down")
-        assert await appears(pilot, "by run")
+        bars = [line for line in await press(pilot, "h", "t") if "█" in line]
+        assert len(bars) > 4 and bars[0].count("█") < bars[-1].count("█")
+
+
+async def test_settings_that_differ_are_shown() -> None:
+    run = saved("aaa111", 1)
+    assert run.scenario
+    runs.save(replace(run, id="bbb222", scenario=replace(run.scenario, settings={"seconds": 9})))
+    app = PreparedApp()
+    async with app.run_test(size=(120, 40)) as pilot:
+        assert any("seconds=9" in line for line in await press(pilot, "h"))
 
 
 async def test_long_rate_is_shown_in_thousands() -> None:

@@ -77,7 +77,7 @@ def _size(mib: float) -> str:
 
 
 BYTES = Figure("bytes", lambda moment: moment.bytes / _MIB, _size, 1)
-CACHED = Figure("in the disk's cache", lambda moment: moment.cached and moment.cached / _MIB, _size, 1)
+CACHED = Figure("in the disk's cache", lambda moment: moment.cached and moment.cached / _MIB, _size, 1 / 16)
 OLDEST = Figure("the oldest", lambda moment: moment.oldest_s, lambda value: f"{value:.0f} s", 10, colour=TIME)
 NAMES = Figure("new names", lambda moment: moment.names, count, 10)
 _FIGURES = ((BYTES, OLDEST, NAMES), (BYTES, OLDEST), (BYTES, CACHED, OLDEST, NAMES))

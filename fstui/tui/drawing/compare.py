@@ -32,7 +32,7 @@ from fstui.tui.drawing.cells import (
 from fstui.tui.drawing.report import section_lines
 from fstui.tui.styles import AREA, BAD, FAINT
 
-_BAR_TITLE, _MIN_BAR_WIDTH, _MAX_BAR_WIDTH, _RATIO, _RATIO_WIDTH = " ", 5, 60, "VS A", 8
+_BAR_TITLE, _MIN_BAR_WIDTH, _MAX_BAR_WIDTH, _RATIO, _RATIO_WIDTH = " ", 5, 110, "VS A", 8
 _MIN_MAP_LINES, _FRAME_LINES, _OTHER_LINES = 10, 2, 3
 STEPS = (
     Column("STEP", gap=0, cut="middle"),
@@ -44,7 +44,7 @@ STEPS = (
     Column("P99", 7, right=True, gap=2, from_width=60),
     Column("FLUSH/SYNC", 10, right=True, gap=2, from_width=72),
 )
-_B_RATIO, _HALF_BAR, _LEAD_SCALE = "B VS A", 3, LogScale(1.0, 4.0)
+_B_RATIO, _HALF_BAR, _LEAD_SCALE = "B VS A", 3, LogScale(1.0, 2.0)
 SIDE_BY_SIDE = (
     Column("STEP", gap=0, cut="middle"),
     Column("A RATE/S", 8, right=True),
@@ -174,7 +174,7 @@ def _lead(comparison: Comparison, step_name: str) -> tuple[str, str]:
 
 
 def _lead_bar(comparison: Comparison, step_name: str) -> str:
-    """Return a bar from the middle to the faster side. A side that is four times as fast fills its half."""
+    """Return a bar from the middle to the faster side. A side that is twice as fast fills its half."""
     if (lead := comparison.lead(step_name)) is None:
         return ""
     bar = charts.bar(lead.factor, _LEAD_SCALE, _HALF_BAR)

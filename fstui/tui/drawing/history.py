@@ -20,12 +20,26 @@ from fstui.report.latency_map import LogScale
 from fstui.report.text import cut_left, moment, verdict_label
 from fstui.runs.history import ALTERED, Summary
 from fstui.tui.drawing import charts
-from fstui.tui.drawing.cells import Column, drawn_width, fit, fit_columns, line, paragraph, rule
+from fstui.tui.drawing.cells import (
+    Column,
+    colour_meters,
+    drawn_width,
+    fit,
+    fit_columns,
+    line,
+    paragraph,
+    plain_meter,
+    row,
+    rule,
+    selectable_row,
+    styled_row,
+)
 from fstui.tui.styles import AREA, FAINT, HEAD, KEY, SELECTED, WARNING, speed_style, verdict_style
 from fstui.tui.widgets.lines import UNBOUNDED
 from fstui.tui.widgets.table import TableContent, row_cells
 
-_BAR_WIDTH, _RATE_WIDTH, _MAX_TARGET = 8, 6, 40
+_BAR_WIDTH, _RATE_WIDTH = 8, 6
+_MAX_WIDTHS = {"SCENARIO": 24, "STEP": 18, "TARGET": 40, "HOST": 12, "NOTE": 28}
 _NARROW, _WIDE, _VERY_WIDE = 73, 107, 150
 """Widths in cells at which a table gets more columns or longer bars."""
 COLUMNS = (
@@ -52,9 +66,18 @@ SERIES = (
     Column("LAST/S", 6, gap=2, right=True),
     Column("CHANGE", 7, gap=2, right=True),
 )
+TREND = (
+    Column("WHEN", 15),
+    Column("VERDICT", 11, gap=2, from_width=_WIDE),
+    Column("RATE/S", _RATE_WIDTH, gap=2, right=True),
+    Column("BAR", gap=2),
+    Column("VS FIRST", 8, gap=2, right=True),
+    Column("RUN", 6, gap=2, from_width=_WIDE),
+)
 _REMARKS = Column("REMARKS", 12, gap=2)
 _MARK = "*"
-_MIN_PICTURE_LINES = 8
+_MIN_PICTURE_LINES, _MIN_LINES_WITH_PICTURE = 6, 12
+"""Height of the smallest heat map, and of the smallest part that shows one: the next step comes first."""
 _MIN_LINES_WITH_HALF = 6
 """Height of the smallest chart whose axis has a label in the middle."""
 _AXIS_CELLS, _LABEL_CELLS, _BAR_CELLS, _MIN_GAP = 8, 8, 2, 2
@@ -65,16 +88,34 @@ def rows(runs: Sequence[Summary], marked: Collection[str], width: int) -> TableC
 
     ``marked``: the ids of the runs that are marked for a comparison.
     """
-    columns: Sequence[Column] = COLUMNS
-    if width >= _VERY_WIDE:  # the bars take the width that the paths leave
-        longest_target = max((drawn_width(_target_with_remarks(run)) for run in runs), default=0)
-        widths = {"BAR": 0, "TARGET": min(longest_target, _MAX_TARGET)}
-        columns = tuple(replace(column, width=widths.get(column.title, column.width)) for column in COLUMNS)
-    columns = fit_columns(columns, width)
+    # one run of each set of settings; narrow columns have no room for the settings
+    variants = list({f"{run.scenario} {run.settings}": run for run in runs}.values()) if width >= _WIDE else []
+    columns = fit_columns(_sized_columns(runs, variants, width) if variants else COLUMNS, width)
     scale = charts.scale_around(run.rate_per_s for run in runs)
     bar = next((column.width for column in columns if column.title == "BAR"), 0)
-    rows = {run.path: partial(_row, run, columns, scale, bar, is_marked=run.id in marked) for run in runs}
+    rows = {run.path: partial(_row, run, columns, scale, bar, variants, is_marked=run.id in marked) for run in runs}
     return TableContent(columns, rows, {"BAR": charts.ends(scale)})
+
+
+def _sized_columns(runs: Sequence[Summary], variants: Sequence[Summary], width: int) -> list[Column]:
+    """Return columns as wide as their texts, without HOST if all runs have the same, and without NOTE if none has one.
+
+    On a very wide screen, the bars take the width that the paths leave.
+    """
+    hosts = {run.hostname for run in runs}
+    texts = {
+        "SCENARIO": {_scenario(run, variants) for run in variants},
+        "STEP": {run.rate_of for run in runs},
+        "TARGET": set(map(_target_with_remarks, runs)) if width >= _VERY_WIDE else {""},
+        "HOST": hosts if len(hosts) > 1 else {""},
+        "NOTE": {run.note for run in runs},
+    }
+    widths = {title: min(max(map(drawn_width, shown)), _MAX_WIDTHS[title]) for title, shown in texts.items()}
+    widths = {title: needed and max(needed, len(title)) for title, needed in widths.items()}
+    if width >= _VERY_WIDE:
+        widths["BAR"] = 0
+    shown = (column for column in COLUMNS if column.title not in ("STEP", "HOST", "NOTE") or widths[column.title])
+    return [replace(column, width=widths.get(column.title, column.width)) for column in shown]
 
 
 def earlier_runs(runs: Sequence[Summary], width: int, height: int) -> list[Text]:
@@ -129,17 +170,45 @@ def sorted_by(runs: Sequence[Summary], title: str) -> list[Summary]:
 
 
 def trend(runs: Sequence[Summary], others: int, chosen: Summary, width: int, height: int) -> list[Text]:
+    """Draw a row for each run of a series, the newest first; if they do not fit, a chart.
+
+    ``others``: the number of runs with other settings.
+    """
+    note = f"without {counted(others, 'run')} with other settings" if others else ""
+    title = rule(width, f"{chosen.rate_of}/s by run", note)
+    if len(runs) + 2 > height:
+        return [title, *_chart(runs, chosen, width, height - 1)]
+    top, newest_first = charts.round_up(max(run.rate_per_s for run in runs)), runs[::-1]
+    columns = fit_columns(TREND, width - 4)
+    bar = next(column.width for column in columns if column.title == "BAR")
+
+    def draw(run: Summary) -> Text:
+        glyph, style = verdict_style(run.verdict)
+        values = {
+            "WHEN": moment(run.started_at, "%d %b %H:%M:%S"),
+            "VERDICT": report.answer(run)[0],
+            "RATE/S": _rate(run.rate_per_s),
+            "BAR": plain_meter(run.rate_per_s / top, bar),
+            "VS FIRST": "" if run == runs[0] else f"{run.rate_per_s / runs[0].rate_per_s:.2f} ×",
+            "RUN": run.id,
+        }
+        cells = styled_row(columns, values, {"VERDICT": style})
+        drawn = selectable_row(cells, selected=run == chosen, glyph=(glyph, style))
+        if run != chosen:
+            colour_meters([drawn])
+        return drawn
+
+    titles = {column.title: column.title for column in columns} | {"BAR": f"0…{_rate(top)}"}
+    return [title, line((f"   {row(columns, titles)}", FAINT)), *map(draw, newest_first)]
+
+
+def _chart(runs: Sequence[Summary], chosen: Summary, width: int, height: int) -> list[Text]:
     """Draw a bar for each of the last runs of a series, on an axis from zero, with their times.
 
-    The chosen bar is brighter. If it is older than the bars that fit, they begin with it. ``others``: the number of
-    runs with other settings.
+    The chosen bar is brighter. If it is older than the bars that fit, they begin with it.
     """
-    note = f"{counted(others, 'run')} with other settings {'is' if others == 1 else 'are'} not in this series"
-    notes = [line((" " * _AXIS_CELLS + note, FAINT))] if others else []
-    rows = max(height - 3 - len(notes), 1)
+    rows = max(height - 2, 1)
     rows -= rows >= _MIN_LINES_WITH_HALF and rows % 2 == 0  # an odd number has a line in the middle
-    change = f"{runs[-1].rate_per_s / runs[0].rate_per_s:.2f} × the first"
-    title = rule(width, f"{chosen.rate_of}/s by run", f"{counted(len(runs), 'finished run')}, the last {change}")
     bars_width = max(width - _AXIS_CELLS - 1, 2)
     start = max(min(len(runs) - bars_width // 2, runs.index(chosen)), 0)
     shown = runs[start : start + bars_width // 2]
@@ -150,14 +219,14 @@ def trend(runs: Sequence[Summary], others: int, chosen: Summary, width: int, hei
     styles = [colour if run == chosen else f"dim {colour}" for run, colour in zip(shown, colours, strict=True)]
     half = {rows // 2: _rate(top / 2)} if rows >= _MIN_LINES_WITH_HALF else {}
     ticks = half | {rows - 1: _rate(top), 0: "0"}
-    lines = [title]
-    for row in reversed(range(rows)):
-        tick = ticks.get(row, "")
+    lines = []
+    for y in reversed(range(rows)):
+        tick = ticks.get(y, "")
         axis = f"{tick:>{_AXIS_CELLS - 2}} {'┤' if tick else '│'}"
-        bars = ((charts.block_cell(full, row) * min(cells - 1, _BAR_CELLS)).center(cells) for full in eighths)
+        bars = ((charts.block_cell(full, y) * min(cells - 1, _BAR_CELLS)).center(cells) for full in eighths)
         lines.append(line((axis, FAINT), *zip(bars, styles, strict=True)))
     lines.append(line(" " * _AXIS_CELLS, *(span for run in shown for span in _bar_label(run, chosen, cells))))
-    return [*lines, line((" " * _AXIS_CELLS + _bar_times(shown, cells, bars_width), FAINT)), *notes]
+    return [*lines, line((" " * _AXIS_CELLS + _bar_times(shown, cells, bars_width), FAINT))]
 
 
 def _bar_label(run: Summary, chosen: Summary, cells: int) -> list[tuple[str, str]]:
@@ -185,9 +254,8 @@ def series_rows(series: Sequence[Sequence[Summary]], width: int) -> TableContent
 def _series_row(runs: Sequence[Summary], lasts: Sequence[Summary], columns: Sequence[Column]) -> list[Text]:
     first, last = runs[0], runs[-1]
     glyph, style = verdict_style(last.verdict)
-    scenario = f"{last.scenario} {report.own_settings(last, lasts)}"
     rates = _rate(first.rate_per_s), _rate(last.rate_per_s), f"{last.rate_per_s / first.rate_per_s:.2f} ×"
-    cells = (glyph, _target(last), scenario, last.rate_of, str(len(runs)), *rates)
+    cells = (glyph, _target(last), _scenario(last, lasts), last.rate_of, str(len(runs)), *rates)
     values = {column.title: cell for column, cell in zip(SERIES, cells, strict=True)}
     return row_cells(columns, values, {"": style})
 
@@ -206,12 +274,13 @@ def selected_run(summary: Summary, run: Run | None, width: int, height: int, *, 
     ]
     step = next((step for step in run.steps if step.name == summary.rate_of), None)
     height_left = height - len(lines)
-    max_height = UNBOUNDED if all_evidence else height_left - _MIN_PICTURE_LINES
-    explanation = result.explanation(run, leading_finding(run), width, max_height)
-    picture_height = height_left - len(explanation)
-    if all_evidence or picture_height >= _MIN_PICTURE_LINES:
-        return [*lines, *explanation, *result.picture(run, step, width, max(picture_height, _MIN_PICTURE_LINES))]
-    return [*lines, *result.explanation(run, leading_finding(run), width, height_left)]
+    has_timeline = step is not None and bool(step.timeline)
+    has_picture = has_timeline and (all_evidence or height_left >= _MIN_LINES_WITH_PICTURE)
+    max_height = (
+        UNBOUNDED if all_evidence else height_left - has_picture * max(height_left * 2 // 5, _MIN_PICTURE_LINES)
+    )
+    lines += result.explanation(run, leading_finding(run), width, max_height)
+    return lines + (result.picture(run, step, width, max(height - len(lines), _MIN_PICTURE_LINES)) * has_picture)
 
 
 def marked_line(run: Summary, width: int) -> Text:
@@ -222,13 +291,19 @@ def marked_line(run: Summary, width: int) -> Text:
     return line((mark, KEY), text, cut_left(_target(run), width - drawn_width(mark + text) - 1))
 
 
-def file_lines(summary: Summary, width: int) -> list[Text]:
-    file = summary.unreadable or (f"{summary.path}: {ALTERED}" if summary.altered else summary.path)
-    return paragraph(f"“{summary.note}” {file}" if summary.note else file, width, " ")
+def note_lines(summary: Summary, width: int) -> list[Text]:
+    parts = (f"“{summary.note}”" if summary.note else "", f"{summary.path}: {ALTERED}" if summary.altered else "")
+    return paragraph(" ".join(filter(None, parts)), width, " ") if any(parts) else []
 
 
 def _row(
-    summary: Summary, columns: Sequence[Column], scale: LogScale, bar: int, *, is_marked: bool = False
+    summary: Summary,
+    columns: Sequence[Column],
+    scale: LogScale,
+    bar: int,
+    variants: Sequence[Summary] = (),
+    *,
+    is_marked: bool = False,
 ) -> list[Text]:
     verdict_text, verdict = report.answer(summary)
     glyph, style = verdict_style(verdict if summary.verdict else None)
@@ -237,7 +312,7 @@ def _row(
         "WHEN": moment(summary.started_at, "%d %b %H:%M"),
         "VERDICT": "unreadable" if summary.unreadable else verdict_text if summary.verdict else "",
         "SPEED": summary.speed or "",
-        "SCENARIO": summary.scenario,
+        "SCENARIO": _scenario(summary, variants),
         "STEP": summary.rate_of if summary.rate_per_s else "",
         "TARGET": _target_with_remarks(summary),
         "RATE/S": _rate(summary.rate_per_s) if summary.rate_per_s else "",
@@ -251,6 +326,10 @@ def _row(
     if summary.speed in ("slow", "stalls"):
         styles["SPEED"] = speed_style(summary.speed)[1]
     return row_cells(columns, values, styles)
+
+
+def _scenario(run: Summary, variants: Sequence[Summary]) -> str:
+    return f"{run.scenario} {report.own_settings(run, variants)}".rstrip()
 
 
 def _target_with_remarks(summary: Summary) -> str:

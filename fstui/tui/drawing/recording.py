@@ -122,14 +122,13 @@ def timeline(view: RecordingView, width: int, height: int, figures: Sequence[Cha
     shown = [(chart, values) for chart, values in series if chart.peak(values)][
         : max((height - 2) // _MIN_CHART_ROWS, 1)
     ]
-    rows, extra = divmod(max(height - 2, 1), max(len(shown), 1))
+    rows = _chart_rows([chart for chart, _ in shown], max(height - 2, 1))
     device = bucket.device if (bucket := buckets[cursor]) else ""
     lines = [rule(width, f"one column is {_duration(view.cell_s)}", f"▲ {device}".rstrip())]
     incident = next(iter(_incidents_at(view)), None)
     begins = [view.start + cell * view.cell_s for cell in range(number)]
     unusual = [incident is not None and incident.start < at + view.cell_s and incident.end > at for at in begins]
-    for index, (chart, values) in enumerate(shown):
-        chart_rows = min(rows + (index < extra), _MAX_CHART_ROWS)
+    for (chart, values), chart_rows in zip(shown, rows, strict=True):
         lines += _chart(chart, values, cursor, chart_rows, unusual=unusual, edges=edges)
     has_seconds = number * view.cell_s < _MAX_SECONDS_S and axis_width >= _MIN_SECONDS_WIDTH
     pattern = "%H:%M:%S" if has_seconds else "%H:%M"
@@ -145,6 +144,16 @@ def timeline(view: RecordingView, width: int, height: int, figures: Sequence[Cha
     end = end if len(end) < right else ""
     lines.append(line(" " * _LABEL_WIDTH, (left, FAINT), (label, HEAD), (f"{end:>{right}}", FAINT)))
     return lines
+
+
+def _chart_rows(shown: Sequence[Chart], height: int) -> list[int]:
+    """Distribute the height over charts. A share of the time needs half as many rows as an amount or a latency."""
+    small = max(height // max(len(shown), 1) // 2, _MIN_CHART_ROWS)
+    large = [chart for chart in shown if not chart.full_scale]
+    rows, extra = divmod(height - small * (len(shown) - len(large)), max(len(large), 1))
+    return [
+        min(small if chart.full_scale else rows + (index < extra), _MAX_CHART_ROWS) for index, chart in enumerate(shown)
+    ]
 
 
 def seconds(view: RecordingView, width: int, height: int) -> list[Text]:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from rich.text import Text
 from textual import work
 from textual.app import ComposeResult
-from textual.containers import Container
+from textual.widget import Widget
 
 from fstui.model.errors import Refused
 from fstui.model.quantities import counted
@@ -19,17 +19,13 @@ from fstui.runs import history
 from fstui.runs.history import Summary
 from fstui.tui.commands import BACK, COPY, HELP, LIST, QUIT, RECORDING, Command
 from fstui.tui.drawing import history as drawing
-from fstui.tui.drawing.cells import MIN_FRAME_WIDTH, line, paragraph, rule, title_line
+from fstui.tui.drawing.cells import MIN_FRAME_WIDTH, line, paragraph, title_line
 from fstui.tui.drawing.result import SHORT_LINES
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.screens.page_screen import comparison_screen
 from fstui.tui.widgets.table import DrawnTable, TableContent
 
 MAX_COMPARED = 6
-_TREND_LINES, _MIN_TREND_SCREEN_LINES = 6, 30
-"""Height of the chart below the history, and of the smallest screen that shows it."""
-_MIN_CHART_LINES, _MIN_SERIES_LINES = 10, 4
-"""Height of the smallest chart with a table of its runs below it, and of that table."""
 _MAX_SHORT_LINES = SHORT_LINES + 3
 """With the title, the verdict and the speed above the explanation."""
 NO_RUN = "No run is saved yet. Run a scenario first."
@@ -82,9 +78,7 @@ class HistoryScreen(BaseScreen):
         yield self.lines("title", self._draw_title, classes="line")
         yield self.table
         yield self.lines("empty", self._draw_empty_message)
-        with Container(id="below"):
-            yield self.lines("trend", self._draw_trend, frame=True)
-            yield self.lines("selected", self._draw_selected, frame=True)
+        yield self.lines("selected", self._draw_selected, frame=True)
         yield self.lines("file", self._draw_file)
         yield self.footer_lines()
 
@@ -267,13 +261,6 @@ class HistoryScreen(BaseScreen):
             return []
         return [line(f"  {self._empty_text if self.rows is None else NO_MATCH if self.filter_text else NO_RUN}")]
 
-    def _draw_trend(self, width: int, height: int) -> list[Text]:
-        if (chosen := self.chosen) is None or self.size.height < _MIN_TREND_SCREEN_LINES:
-            return []
-        runs = next((runs for runs in repeated_series(self._all_runs) if chosen in runs), None)
-        others = runs_with_other_settings(chosen, self._all_runs)
-        return drawing.trend(runs, others, chosen, width, _TREND_LINES + (others > 0)) if runs else []
-
     def _draw_selected(self, width: int, height: int) -> list[Text]:
         chosen = self.chosen
         run = self._documents.get(chosen.path) if chosen else None
@@ -282,7 +269,7 @@ class HistoryScreen(BaseScreen):
     def _draw_file(self, width: int, height: int) -> list[Text]:
         if self._is_comparing:
             return [drawing.marked_line(run, width) for run in self._all_runs if run.id in self._marked_ids]
-        return drawing.file_lines(self.chosen, width) if self.chosen else [line()]
+        return drawing.note_lines(self.chosen, width) if self.chosen else [line()]
 
 
 def _counterpart(
@@ -307,8 +294,9 @@ class TrendScreen(HistoryScreen):
     )
     HELP_TEXT = (
         "A series is at least two finished runs of one scenario with the same settings on one filesystem, without "
-        "--max-rate or --idle. The bars of the selected series show the rates of its runs, in the colours of their "
-        "verdicts. CHANGE is the last rate divided by the first. On the command line: fstui history trend."
+        "--max-rate or --idle. CHANGE is the last rate divided by the first. The runs of the selected series follow, "
+        "with bars from 0; many runs are a chart, in the colours of their verdicts. On the command line: "
+        "fstui history trend."
     )
     NAME = "trend"
 
@@ -319,6 +307,12 @@ class TrendScreen(HistoryScreen):
         self._series: list[list[Summary]] = []
         self._run_indexes: dict[str, int] = {}
         """The index of the selected run of a series, from its end, by the path of its last run."""
+
+    def compose(self) -> Iterable[Widget]:
+        for part in super().compose():
+            if part.id == "selected":
+                yield self.lines("trend", self._draw_trend, frame=True)
+            yield part
 
     @property
     def chosen(self) -> Summary | None:
@@ -361,13 +355,5 @@ class TrendScreen(HistoryScreen):
         chosen = self.chosen
         if chosen is None:
             return []
-        runs = self._chosen_series
         others = runs_with_other_settings(chosen, self._all_runs)
-        table_height = min(len(runs) + 2, height * 2 // 5)
-        if table_height < _MIN_SERIES_LINES or height - table_height < _MIN_CHART_LINES:
-            return drawing.trend(runs, others, chosen, width, height)
-        lines = drawing.trend(runs, others, chosen, width, height - table_height)
-        table_height = height - len(lines)
-        order = "the newest first" if len(runs) <= table_height - 2 else f"the newest {table_height - 2} of {len(runs)}"
-        lines.append(rule(width, "runs of this series", order))
-        return lines + drawing.run_table(runs[::-1], width, table_height - 1)
+        return drawing.trend(self._chosen_series, others, chosen, width, height)

@@ -49,7 +49,8 @@ WAITS = (
     Column("FILE", gap=2, from_width=60, cut="left"),
 )
 _WIDE_SCREEN, _LONG_NAME_WIDTH = 100, 28
-_CELL_S = 4  # of the charts; the figures above them change every second, so a cell may not be much longer
+_CELL_S = 4  # of the charts; their last column is the last second
+_MIN_SAMPLE_S = 0.5  # a shorter second, after a late one, is charted with the next: its rates are not exact
 DEVICES = (
     Column("DEVICE", 14, gap=0),
     Column("WRITES/S", 8, right=True, gap=2),
@@ -137,8 +138,8 @@ class WatchScreen(LiveWatchScreen):
         "similar calls, O_DSYNC writes, and syncs through io_uring. P50, P99 and MAX are the times of a whole sync. "
         "DEVICE MEAN is the part that the devices take, on average; CPU WAIT ≤ is the part that may have been a wait "
         "for a CPU. WAITING is the share of the time in which a program waits. FILE is relative to the mount point. "
-        "Then come all devices of this filesystem with their own times. The charts are redrawn every few seconds. They "
-        "show averages, and the longest sync, of all programs together and of the devices named above them. fstui "
+        "Then come all devices of this filesystem with their own times. The charts show averages, and the longest "
+        "sync, of all programs together and of the devices named above them. fstui "
         "writes no test data. Without root, the screen shows only what /proc reports: the devices' counters and the "
         "processes that write. A narrow terminal leaves out some columns."
     )
@@ -153,6 +154,8 @@ class WatchScreen(LiveWatchScreen):
         self._second = WatchCounts()
         self._sentence = ""
         self._recent = RecentSamples[IoStats]()
+        self._now: IoStats | None = None
+        self._short: list[IoStats] = []
         self._charted_devices = tuple(node.id for node in target.devices)
         self._used_columns: dict[str, int] = {}
 
@@ -177,7 +180,11 @@ class WatchScreen(LiveWatchScreen):
                 self._sentence = sentence
                 charted = second.only_of(self._charted_devices)
                 self.elapsed_s += second.elapsed_s
-                self._recent.add(second.elapsed_s, stats_of_second(charted, traced=self._untraced is None))
+                self._now = stats_of_second(charted, traced=self._untraced is None)
+                stats = total([*self._short, self._now])
+                self._short = [stats] if stats.elapsed_s < _MIN_SAMPLE_S else []
+                if not self._short:
+                    self._recent.add(stats.elapsed_s, stats)
             case WatchFinished(report=report):
                 self._sentence = watch.conclusion(report)
         self.redraw()
@@ -195,12 +202,12 @@ class WatchScreen(LiveWatchScreen):
         return [title_line("watch", io_path.path(self.target), clock(self.elapsed_s), width, badge)]
 
     def _draw_sentence(self, width: int, height: int) -> list[Text]:
-        return headline(self._sentence, width, ": ")
+        return headline(self._sentence.replace(f"{self.target.mount_point}/", ""), width, ": ")
 
     def _draw_minutes(self, width: int, height: int) -> Sequence[Text]:
         name = " · ".join(("all programs", " + ".join(self._charted_devices)))
         return charts.last_minutes(
-            name, charts.SYNC_FIGURES, self._recent, total, width=width, height=height, cell_s=_CELL_S
+            name, charts.SYNC_FIGURES, self._recent, total, width=width, height=height, cell_s=_CELL_S, now=self._now
         )
 
     def _draw_waits(self, width: int, height: int) -> list[Text]:
