@@ -326,7 +326,7 @@ def test_the_io_path_is_a_tree_with_roles_and_link_rates() -> None:
     target = screens.target("/db", "zfs", tank, mirror, *members, log)
     assert [line.plain.rstrip() for line in io_path.tree(target, 80)] == [
         "   zfs  rw,relatime                             · passes flushes on",
-        "   └ tank  zpool                        ✗ passes no flushes on: zfs_nocacheflush",
+        "   └ tank  zpool                       ✗ passes no flushes on: zfs_nocacheflush",
         "     ├ mirror-0                                 · would pass flushes on",
         "     │ ├ nvme0n1  member, PM9A3, 8.0 GT/s × 4   · write cache on, no FUA",
         "     │ │   not read: the drive's report: root only",

@@ -200,6 +200,10 @@ def last_minutes(
     series += [now, now] if now is not None else []
     shown = _nonzero(figures[layout.columns - 1], series) or always
     if not shown:
+        # The second that follows the last complete cell is not in the series.
+        newest = [join(samples) for samples in recent.series(1, 2) if samples]
+        if _nonzero(figures[0], newest):
+            return (rule(width, name, "measuring"),)
         return (rule(width, name, f"nothing in the last {_duration(min(last_s, last_s - first_s))}"),)
     if len(shown) < layout.columns:  # fewer and wider charts
         figures = (shown,) * len(figures)

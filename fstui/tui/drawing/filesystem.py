@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
 from rich.text import Text
 
 from fstui.model.activity import HostActivity, RunningDatabase
@@ -44,7 +45,7 @@ _UNITS: Mapping[str, Callable[[float], str]] = {
     "": lambda value: count(value) if value >= 1 else f"{value:g}",
 }
 """How to print a parameter of a simulated disk, by the end of its name."""
-_MAX_SCENARIOS, _MAX_BARS, _MIN_CHARTS_HEIGHT = 3, 12, 8
+_MAX_SCENARIOS, _MAX_BARS, _MIN_CHARTS_HEIGHT, _SMALL_HEIGHT = 3, 12, 8, 20
 _NO_DEFECT = "The configuration shows no defect. Run a scenario here to test the storage."
 _READ_ONLY = "The configuration shows no defect. No scenario can run here: the filesystem is mounted read-only."
 
@@ -54,22 +55,33 @@ def detail(
     stats: Mapping[str, IoStats],
     activity: HostActivity,
     width: int,
-    columns: int = 1,
+    height: int,
     *,
     runs: Sequence[Summary] = (),
     inventory: Inventory,
 ) -> list[Text]:
-    """Draw the findings, then the I/O path or next to it, but not the charts. ``runs``: the saved runs of all."""
+    """Draw the conclusions, the I/O path, the saved runs and the evidence, but not the charts.
+
+    ``height``: 0 for the clipboard. ``runs``: the saved runs of all.
+    """
     if entry is None:
         return [rule(width), line("   No filesystem matches the filter. Press Esc to show all.")]
     title, lines = rule(width, entry.name, "fstui writes nothing"), []
-    columns = columns if entry.findings else 1
+    target, findings = entry.target, [_without_place(finding, entry.target) for finding in entry.findings]
+    columns = 2 if findings and height and width >= MIN_SIDE_BY_SIDE_WIDTH else 1
     width //= columns
-    findings = [text for finding in entry.findings for text in (*_finding(finding, width), line())]
-    activity_by_device = {device: _activity_text(stat) for device, stat in stats.items()}
-    target = entry.target
+    conclusions = [text for finding in findings for text in _conclusion(finding, width)]
+    evidence = [text for finding in findings for text in _evidence(finding, width)]
+    activity_by_device = {
+        node.id: _activity_text(stats[node.id], is_shared=_is_shared(node.id, inventory))
+        for node in (target.stack if target else entry.devices)
+        if node.id in stats
+    }
     if target:
-        lines += [*io_path.tree(target, width, activity_by_device), *_users(target, activity, width)]
+        path = io_path.tree(target, width, activity_by_device)
+        if columns == 1 and 0 < height <= 1 + len(conclusions) + len(path):
+            path = io_path.tree(target, width)  # the whole path is worth more than numbers
+        lines += [*path, *_users(target, activity, width)]
         if target.silent_s is not None:
             hangs = "its server or its disk hangs. A run there would hang too."
             silence = f"{target.source} has not answered for {target.silent_s:.0f} s: {hangs}"
@@ -88,7 +100,10 @@ def detail(
     if target and entry.judgement and not entry.findings and target.silent_s is None and not own_runs:
         remark = _READ_ONLY if entry.trouble == "read-only" else _NO_DEFECT
         lines += [line(), *paragraph(remark, width)]
-    return [title, *(side_by_side([lines, findings[:-1]], width) if columns > 1 else [*findings, *lines])]
+    if columns > 1:
+        return [title, *side_by_side([lines, [*conclusions, *evidence]], width)]
+    gap = [line()] if conclusions and not 0 < height < _SMALL_HEIGHT else []
+    return [title, *conclusions, *gap, *lines, *evidence]
 
 
 def disk(simulated: SimulationParameters, width: int) -> list[Text]:
@@ -146,11 +161,13 @@ def last_minutes(entry: StorageEntry, activity: DeviceActivity, width: int, heig
 
     nodes = (entry.devices, entry.target.lowest if entry.target else ())
     groups = dict.fromkeys(tuple(sorted({node.id for node in part if node.id in activity.stats})) for part in nodes)
-    drawn = [group for group in groups if group][: max(height // _MIN_CHARTS_HEIGHT, 1)]
+    drawn = [group for group in groups if group]
     lines: list[Text] = []
     for index, group in enumerate(drawn):  # an idle device leaves its lines to the next one
-        height_left = (height - len(lines)) // (len(drawn) - index)
-        lines += charts.device_minutes(" + ".join(group), group, activity.recent, width, height_left)
+        height_left = height - len(lines)
+        share = height_left // (len(drawn) - index)
+        chart_height = share if share >= _MIN_CHARTS_HEIGHT else height_left
+        lines += charts.device_minutes(" + ".join(group), group, activity.recent, width, chart_height)
     return lines
 
 
@@ -165,9 +182,14 @@ def _guest(guest: Guest, inventory: Inventory, width: int) -> Iterator[Text]:
     yield from (part for sentence in about for part in paragraph(sentence, width, style=FAINT))
 
 
-def _activity_text(stats: IoStats) -> StyledText:
+def _is_shared(device: str, inventory: Inventory) -> bool:
+    return sum(any(node.id == device for node in target.stack) for target in inventory.filesystems) > 1
+
+
+def _activity_text(stats: IoStats, *, is_shared: bool) -> StyledText:
+    share = "< 1\N{NO-BREAK SPACE}%" if 0 < (stats.busy or 0) < 0.005 else percent(stats.busy or 0)
     parts = [
-        "" if stats.busy is None else f"{percent(stats.busy)} busy",
+        "" if stats.busy is None else f"{share} busy",
         "flushes not counted"
         if stats.flushes is None
         else f"{number(stats.per_s('flushes'))} flushes/s{_mean_time(stats.ms_per_flush)}",
@@ -176,7 +198,8 @@ def _activity_text(stats: IoStats) -> StyledText:
         f"{number(stats.per_s('reads'))} reads/s" if stats.reads else "",
         f"{stats.in_flight} in flight" if stats.in_flight else "",
     ]
-    return ", ".join(filter(None, parts)), WARNING if (stats.busy or 0) >= HIGH_BUSY_SHARE else AREA
+    users = "all filesystems: " if is_shared else ""
+    return users + ", ".join(filter(None, parts)), WARNING if (stats.busy or 0) >= HIGH_BUSY_SHARE else AREA
 
 
 def _mean_time(ms: float | None) -> str:
@@ -209,16 +232,25 @@ def _database(database: RunningDatabase, width: int) -> Iterator[Text]:
         yield from paragraph(f"a commit may be lost: {reason}", width, "         ✗ ", BAD)
 
 
-def _finding(finding: Finding, width: int) -> list[Text]:
+def _without_place(finding: Finding, target: Target | None) -> Finding:
+    """Remove the mount point that the title names: ``ext4 /srv sends`` becomes ``ext4 sends``."""
+    if target is None:
+        return finding
+    place, fstype = f"{target.fstype} {target.mount_point} ", f"{target.fstype} "
+    evidence = tuple(part.replace(place, fstype) for part in finding.evidence)
+    return replace(finding, sentence=finding.sentence.replace(place, fstype), evidence=evidence)
+
+
+def _conclusion(finding: Finding, width: int) -> list[Text]:
     glyph, style = verdict_style(finding.verdict)
     verdict = f"{finding.verdict}, {finding.confidence} confidence" if finding.verdict else "note"
     sentence = paragraph(f"{verdict}   {finding.sentence or finding.title}", width, f" {glyph} ")
     sentence[0].stylize(style or HEAD, 1, 3 + len(verdict))
-    return [
-        *sentence,
-        *labelled_lines([(step, "") for step in finding.next], "next", width),
-        *labelled_lines([part.partition(": ")[::2] for part in finding.evidence], "because", width),
-    ]
+    return [*sentence, *labelled_lines([(step, "") for step in finding.next], "next", width)]
+
+
+def _evidence(finding: Finding, width: int) -> list[Text]:
+    return labelled_lines([part.partition(": ")[::2] for part in finding.evidence], "because", width)
 
 
 def _is_run_on(target: Target, run: Summary, hostname: str) -> bool:

@@ -144,7 +144,7 @@ def _reach_bar(data: Reach | None, places: Sequence[DataPlace], cells: int, widt
 
 def _layer(left: str, note: StyledText, widest: int, width: int) -> list[Text]:
     # The note about flushes matters more than the end of a list of mount options.
-    column = max(min(widest + 3, width * 51 // 80, width - cell_len(note[0])), _MIN_NOTE_COLUMN)
+    column = max(min(widest + 3, width * 51 // 80, width - cell_len(note[0]) - 1), _MIN_NOTE_COLUMN)
     if width < 70:
         return [line(fit(left, width)), line("      ", note)] if note[0] else [line(fit(left, width))]
     return [line(fit(fit_list(left, column - 1, ","), column), (fit(note[0], width - column).rstrip(), note[1]))]

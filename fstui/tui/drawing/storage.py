@@ -38,16 +38,16 @@ from fstui.tui.iostats import DeviceActivity, IoStats, sum_devices, total
 from fstui.tui.styles import AREA, BAD, FAINT, TIME, WARNING, verdict_style
 
 _TREND, _MAX_TREND_WIDTH, _MIN_PATH_WIDTH = "FLUSH TIME", 40, 20
-_TYPE_WIDTH, _MAX_TYPE_WIDTH = 5, 12
+_TYPE_WIDTH, _MAX_TYPE_WIDTH = 8, 12
 HIGH_USED_SHARE, HIGH_BUSY_SHARE = 0.9, 0.8
 """At or above this share, a bar has the warning colour."""
 COLUMNS = (
     Column("MOUNT", gap=0, cut="left"),
-    Column("TYPE", _TYPE_WIDTH),
+    Column("TYPE"),
     Column("USED", 6),
     Column("FREE", 6, right=True),
     Column("ON DEVICE", gap=2),
-    Column("I/O PATH", gap=2),
+    Column("I/O PATH", gap=2, cut="middle"),
     Column("BUSY", 6),
     Column("READ/S", 7, right=True),
     Column("WRITE/S", 7, right=True, gap=2),
@@ -266,8 +266,6 @@ def hint(inventory: Inventory, pseudo: bool, sort: str, filter_text: str, width:
         parts.append(f"filter: {filter_text}")
     if sort != "flag":
         parts.append(f"sorted by {sort}")
-    if not inventory.host.udev:
-        parts.append("no udev database: names from /sys")
     return fit_list(" " + " · ".join(parts), width, " · ")
 
 
@@ -289,6 +287,7 @@ def _fitting_columns(rows: Sequence[StorageEntry], width: int, has_counters: boo
     }
     widths = {column.title: column.width or longest[column.title] for column in COLUMNS}
     widths["ON DEVICE"] = min(longest["ON DEVICE"], width // 5)
+    widths["TYPE"] = min(longest["TYPE"], _TYPE_WIDTH)
     unusable = ("I/O PATH", *(() if has_counters else _IO_COLUMNS))
     columns = [column for column in COLUMNS if column.title not in unusable]
     for dropped in (None, *_EXPENDABLE):  # None: first try all columns

@@ -40,11 +40,11 @@ class StorageScreen(BaseScreen):
     """The list of filesystems above; the I/O path and the findings of the selected one below."""
 
     KEYS = (
-        Command("storage.watch", "t", "watch", "watch", "See which processes wait for syncs on this filesystem."),
+        Command("storage.watch", "t", "watch", "watch", "See which processes wait for syncs here."),
         Command("storage.run", "enter", "run_here", "run here", "Choose a scenario for this filesystem."),
-        Command("storage.filter", "slash", "filter", "filter", "Show only the rows that contain the words you type."),
+        Command("storage.filter", "slash", "filter", "filter", "Show only rows that contain the words you type."),
         HISTORY,
-        Command("storage.all", "a", "toggle_pseudo", "all", "Show or hide pseudo filesystems, which hold no files."),
+        Command("storage.all", "a", "toggle_pseudo", "all", "Show or hide pseudo filesystems such as /proc."),
         Command("storage.sort", "o", "sort", "sort", "Sort by the next column. To choose one, click on its title."),
         COPY,
         HELP,
@@ -58,14 +58,12 @@ class StorageScreen(BaseScreen):
     DOUBLE_CLICK_ACTION = "run_here"
     SCROLLED_PART = "detail"
     HELP_TEXT = (
-        "All mounted filesystems that can hold files, the worst first. A flag marks a fault in the configuration, "
-        "or a filesystem that is full or read-only. The evidence is below the table. To test the storage itself, run a "
-        "scenario. The numbers show what the disk or the loop device of the filesystem does now: writes and flushes "
-        "per second, and the time of one write and of one flush, if the kernel counts them. If several filesystems "
-        "share a device, only the first row shows its numbers. Below is the I/O path of the selected filesystem, from "
-        "the mount point down: what each layer receives, and whether it passes flushes on. A running virtual machine "
-        "has a row of its own. It shows what each of the machine's disks does with a flush. A large terminal also "
-        "shows charts of the last minutes. This screen writes nothing."
+        "All mounted filesystems that can hold files, the worst first. A flag marks a fault in the configuration, or a "
+        "filesystem that is full or read-only. Below the table are the reason, and the I/O path of the selected "
+        "filesystem: what each layer receives, and whether it passes flushes on. The numbers are those of its disk or "
+        "loop device now. If several filesystems share a device, only the first row shows its numbers. A virtual "
+        "machine has a row of its own: it shows what each of its disks does with a flush. To test the storage itself, "
+        "run a scenario."
     )
 
     def __init__(self, classes: str = "") -> None:
@@ -279,8 +277,7 @@ class StorageScreen(BaseScreen):
 
     def _draw_detail(self, width: int, height: int) -> list[Text]:
         row, stats, runs = self.row, self.activity.stats, self.saved_runs or ()
-        columns = 2 if height and width >= filesystem.MIN_SIDE_BY_SIDE_WIDTH else 1  # one column for the clipboard
-        lines = filesystem.detail(row, stats, self.host_activity, width, columns, runs=runs, inventory=self.inventory)
+        lines = filesystem.detail(row, stats, self.host_activity, width, height, runs=runs, inventory=self.inventory)
         if row is None or self.saved_runs is None:
             return lines
         if simulated := getattr(self.fstui.session.machine, "parameters", None):
