@@ -81,10 +81,20 @@ def scenarios(offers: Sequence[Offer], choices: Choices, width: int) -> TableCon
 
 
 def settings(
-    offer: Offer, choices: Choices, cursor: tuple[str, int], target: Target | None, width: int
+    offer: Offer,
+    choices: Choices,
+    cursor: tuple[str, int],
+    target: Target | None,
+    width: int,
+    *,
+    reported: bool = True,
 ) -> TableContent:
-    """Return a row for each setting, with its name as key. ``cursor``: the selected setting and option."""
-    values = {name: _value(offer, choices, name, target) for name in offers.row_names(offer.form)}
+    """Return a row for each setting, with its name as key. ``cursor``: the selected setting and option.
+
+    ``reported``: include the medium and the write cache if the user has declared neither.
+    """
+    shown = offers.row_names(offer.form) if reported or choices.declaration else offer.form.settings
+    values = {name: _value(offer, choices, name, target) for name in shown}
     with_arrows = {name: _with_arrows(offer, choices, name, target) for name in values}
     name_head, value_head, note_head = SETTINGS
     value_width = max(map(cell_len, with_arrows.values()))
@@ -159,10 +169,7 @@ def notes(
         lines += paragraph(text, prose_width, " ! " if style == WARNING else "   ", style) if text else []
         pictures = io_path.expected_path(offer.plan, target, width) if isinstance(offer.plan, Plan) else []
     help_text = " ".join(offer.form.help.split())
-    about = [line(), *paragraph(help_text, prose_width)]
-    if width >= _WIDE_SCREEN and len(lines) + len(about) + len(pictures) > height:
-        about, pictures = pictures, about  # the pictures show more than the text
-    drawn = [*lines, *about, *pictures]
+    drawn = [*lines, *pictures, rule(width, "how it measures"), *paragraph(help_text, prose_width)]
     if not (offer.plan or offer.refusal):  # the plan will take the room
         return drawn
     return [*drawn, *_terms(f"{offer.form.question} {help_text}", width, height - len(drawn))]

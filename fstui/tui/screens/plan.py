@@ -28,7 +28,7 @@ from fstui.tui.iostats import DeviceActivity
 from fstui.tui.offers import Choices, Offer, Offers, is_matrix, options
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.screens.question import QuestionScreen
-from fstui.tui.styles import HEAD, KEY
+from fstui.tui.styles import HEAD, KEY, WARNING
 from fstui.tui.widgets.table import DrawnTable, TableContent
 
 if TYPE_CHECKING:
@@ -58,9 +58,9 @@ class PlanScreen(BaseScreen):
     )
     SCROLLED_PART = "notes"
     HELP_TEXT = (
-        "This screen shows what can run here, which question each scenario answers, how long it takes and how much it "
-        "writes at most. Declare the medium and the write cache if fstui cannot read them: a guest cannot see which "
-        "device is below a virtual disk. fstui remembers your declaration for this storage, names it in the verdict, "
+        "The scenarios that can run here: the question that each answers, how long it takes, and how much it writes at "
+        "most. A guest cannot see which device is below a virtual disk. If fstui cannot read the medium or the write "
+        "cache, press Tab and declare it. fstui remembers the declaration for this storage, names it in the verdict, "
         "and computes physical limits from it."
     )
 
@@ -213,8 +213,8 @@ class PlanScreen(BaseScreen):
         self.choose_pane(self.scenarios)
 
     def choose_setting(self, index: int) -> None:
-        self.settings.choose(index)
         self.choose_pane(self.settings)
+        self.settings.choose(index)
 
     def action_move(self, offset: int) -> None:
         if self.pane is self.settings:
@@ -338,7 +338,8 @@ class PlanScreen(BaseScreen):
     def _draw_settings(self, width: int) -> TableContent:
         if self.offer is None:
             return TableContent((), {})
-        return drawing.settings(self.offer, self.offers.choices, (self.setting, self.option_index), self._target, width)
+        cursor, reported = (self.setting, self.option_index), self.pane is self.settings or self.has_class("-huge")
+        return drawing.settings(self.offer, self.offers.choices, cursor, self._target, width, reported=reported)
 
     def _draw_earlier(self, width: int, height: int) -> list[Text]:
         """Draw the newest runs on this filesystem, and what other processes do on its devices."""
@@ -354,6 +355,8 @@ class PlanScreen(BaseScreen):
         if self.offer is None:
             return []
         activity = other_activity(self.activity.stats, self._target) if self._target else ("", "")
+        if self.part("earlier").display and activity[1] != WARNING:
+            activity = ("", "")  # the charts show it
         top = [rule(width, "what it does")] if self.settings.size.height else []
         height -= len(top)
         return [*top, *drawing.notes(self.offer, self._target, activity, self.setting, width=width, height=height)]

@@ -40,7 +40,7 @@ class QuestionScreen(BaseScreen, ModalScreen[None]):
             box.border_title = Text(self._title)
             yield self.lines("reasons", self._draw_reasons)
             yield self.footer_lines()
-        yield self.lines("cover", self._draw_footer)  # in place of the keys of the screen below
+        yield self.lines("cover", lambda width, height: [line()])  # hides the keys of the screen below
 
     def render(self) -> RenderableType:
         return grey_below(super().render(), self.app)
