@@ -34,6 +34,16 @@ def terms_in(text: str) -> tuple[str, ...]:
     return tuple(word for word in entries() if _pattern(word).search(text))
 
 
+def columns_in(text: str) -> tuple[str, ...]:
+    """Return the entries that explain column titles in the text of a screen."""
+
+    def occurs(head: str) -> bool:
+        # FLUSH TIME does not contain the title TIME
+        return head.isupper() and bool(re.search(rf"(?<!\w)(?<!\w ){re.escape(head)}(?!\w)", text))
+
+    return tuple(word for word, term in entries().items() if any(map(occurs, term.heads)))
+
+
 def spelling(name: str) -> str:
     """Return the term as it is spelled in a text: ``write cache``, ``FUA``."""
     plain = name.replace("-", " ")
@@ -41,7 +51,7 @@ def spelling(name: str) -> str:
 
 
 def first_sentence(name: str) -> str:
-    return re.split(r"(?<=[.:]) (?=[A-Z])", entries()[name].text.strip(), maxsplit=1)[0]
+    return re.split(r"(?<=\.) ", entries()[name].text.strip(), maxsplit=1)[0]
 
 
 @cache

@@ -59,13 +59,13 @@ PALETTE = Command(
     "ctrl+p",
     "app.command_palette",
     "find",
-    "Find a key, mount, scenario, lesson, rule, term, run or theme.",
+    "Find a key, screen, scenario, mount, lesson, rule, term, run or theme.",
 )
 PALETTE_KEYS = (
     Command("palette.choose", "enter", "", "choose", "Do what the entry says."),
     Command("palette.close", "escape", "", "close", "Close the palette."),
 )
-GLOSSARY = Command("app.glossary", "g", "app.glossary", "", "Explain the terms, starting with those of this screen.")
+GLOSSARY = Command("app.glossary", "g", "app.glossary", "", "Explain the terms, first those of this screen.")
 BACK = Command("app.back", "escape", "back", "back", "Return to the previous screen.")
 UP = Command("list.up", "up,k", "move(-1)", "", "One row up.")
 DOWN = Command("list.down", "down,j", "move(1)", "", "One row down.")

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from rich.console import RenderableType
 from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
+from textual.widgets import Input
 
 from fstui.model.errors import Refused
 from fstui.report.characters import escape_controls
@@ -28,13 +29,16 @@ if TYPE_CHECKING:
     from fstui.tui.app import FstuiApp
 
 SAVED_RUNS_TIMEOUT_S = 0.5
-_MAX_WIDTH, _KIND_WIDTH, _NAME_WIDTH = 108, 8, 28
+_MAX_WIDTH, _KIND_WIDTH, _NAME_WIDTH = 108, 8, 30
 _BLANKS = 9
 """Cells of the frame, the scroll bar and the gaps between kind, name and help."""
 
 
 class Palette(CommandPalette):
     CSS_PATH = "css/palette.tcss"
+
+    def on_mount(self) -> None:
+        self.query_one(Input).cursor_blink = False
 
     def render(self) -> RenderableType:
         return grey_below(super().render(), self.app)
@@ -70,8 +74,10 @@ class EntryProvider(Provider):
             self.saved_runs_task.cancel()
 
     async def discover(self) -> Hits:
-        others = () if self._fstui.run_in_progress else (self._scenarios(), self._mounts(), self._lessons())
-        for entries in map(tuple, (self._keys(), *others)):
+        groups = [[*self._keys()]]
+        if not self._fstui.run_in_progress:
+            groups = [[*self._keys(), *self._scenarios()], [*self._mounts(), *self._lessons()]]
+        for entries in groups:
             for entry, drawn in zip(entries, self._lines(entries), strict=True):
                 yield DiscoveryHit(drawn, entry.run)
 
@@ -120,9 +126,9 @@ class EntryProvider(Provider):
         return cast("FstuiApp", self.app)  # the app imports this module, so it cannot be imported here
 
     def _keys(self) -> Iterator[PaletteEntry]:
-        """Yield harmless keys first: Enter without a choice must not start a run."""
+        """Yield a harmless key first: Enter without a choice must not start a run."""
         own = sorted(getattr(self.screen, "KEYS", ()), key=lambda command: command.id != HELP.id)
-        commands = {command.id: command for command in (replace(GLOSSARY, label="glossary"), *own)}
+        commands = {command.id: command for command in (*own, replace(GLOSSARY, label="glossary"))}
         for command in commands.values():
             if command.label:
                 run = partial(self.app.run_action, command.action, default_namespace=self.screen)
@@ -198,19 +204,18 @@ class EntryProvider(Provider):
     def _lines(
         self, entries: Sequence[PaletteEntry], in_title: str = "(?!)", in_help: str = "(?!)"
     ) -> Iterator[Content]:
-        """Yield one line for each entry: kind, name and help. A long name takes the cells that the help leaves."""
+        """Yield one line for each entry: kind, name and help. The help gets more room on a narrow screen."""
         room = min(self.app.size.width, _MAX_WIDTH) - _KIND_WIDTH - _BLANKS
         longest_name = max((drawn_width(entry.name) for entry in entries), default=0)
         free = room - max((drawn_width(entry.help) for entry in entries), default=0)
-        narrowest, widest = sorted((_NAME_WIDTH, free))
-        width = min(max(longest_name, narrowest), widest)
+        width = max(min(longest_name, _NAME_WIDTH), min(free, _NAME_WIDTH))
         for kind, name, help_text, _ in entries:
             fitted = (fit_middle if "/" in name else fit)(name, width)  # paths differ at their ends
-            start = Content.assemble((f"{kind:{_KIND_WIDTH}}", "bold ansi_cyan"), "  ", (fitted, "bold"), "  ")
-            end = Content.styled(escape_controls(help_text), "dim")
+            # no colours, because they would be hard to read on the background of the selected row
+            start = Content.assemble(f"{kind:{_KIND_WIDTH}}  ", (fitted, "bold"), "  ")
             yield Content.assemble(
                 start.highlight_regex(f"(?i){in_title}", style="underline"),
-                end.highlight_regex(f"(?i){in_help}", style="underline"),
+                Content(escape_controls(help_text)).highlight_regex(f"(?i){in_help}", style="underline"),
             )
 
     def _push(self, make: Callable[..., BaseScreen], *arguments: object) -> None:

@@ -144,12 +144,17 @@ def help_screen(screen: BaseScreen, keymap: Mapping[str, str]) -> PageScreen:
     widths = [max(len(row[index]) for group in rows.values() for row in group) for index in range(3)]
     cards: list[Card] = [(title, partial(_key_lines, group, widths)) for title, group in rows.items() if group]
     name = screen.name or re.sub("(?<=[a-z])(?=[A-Z])", " ", type(screen).__name__.removesuffix("Screen")).lower()
-    summary, _, more = screen.HELP_TEXT.partition(". ")
+    summary, *more = re.split(r"(?<=\.) ", screen.HELP_TEXT)
     if more:
-        about = (f"more about the {name} screen", partial(section_lines, Section(lines=(more,))))
-        cards.insert(len(cards) if screen.has_class("-narrow") else 0, about)  # a small screen first needs the keys
+        about: Card = (f"more about the {name} screen", partial(_bullets, more))
+        is_short = len(card_lines(about, screen.size.width)) <= screen.size.height // 2
+        cards.insert(0 if is_short else len(cards), about)  # the keys must not need a second page
     cards += _term_cards("terms of this screen", _terms_of(screen))
-    return HelpScreen("help", cards, name, f"{summary.removesuffix('.')}.")
+    return HelpScreen("help", cards, name, summary)
+
+
+def _bullets(sentences: Sequence[str], width: int) -> list[Text]:
+    return [part for sentence in sentences for part in paragraph(sentence, width, " • ")]
 
 
 def _key_lines(rows: Sequence[tuple[str, str, str]], widths: Sequence[int], width: int) -> list[Text]:
@@ -183,11 +188,14 @@ class GlossaryScreen(PageScreen):
         from fstui.report import glossary  # noqa: PLC0415
 
         self._own = _terms_of(screen)
-        others = sorted(set(glossary.entries()).difference(self._own), key=lambda name: glossary.spelling(name).lower())
+        others = sorted(
+            set(glossary.entries()).difference(self._own),
+            key=lambda name: (name.endswith("-columns"), glossary.spelling(name).lower()),
+        )
         self._spellings = {name: glossary.spelling(name) for name in (*self._own, *others)}
         own = counted(len(self._own), "term")
         super().__init__("glossary", (), f"{own} of the previous screen, then {len(others)} others, A to Z")
-        self.table = DrawnTable(self._rows, id="terms")
+        self.table = DrawnTable(self._rows, id="terms", header=False)
         self.table.border_title = "terms"
 
     def compose(self) -> ComposeResult:
@@ -253,7 +261,8 @@ class GlossaryScreen(PageScreen):
 def _terms_of(screen: BaseScreen) -> tuple[str, ...]:
     from fstui.report import glossary  # noqa: PLC0415
 
-    return glossary.terms_in(f"{screen.shown_text()} {screen.HELP_TEXT}")
+    shown = screen.shown_text()
+    return tuple(dict.fromkeys((*glossary.terms_in(f"{shown} {screen.HELP_TEXT}"), *glossary.columns_in(shown))))
 
 
 def comparison_screen(runs: Sequence[Run], height: int = 0) -> PageScreen:
