@@ -317,13 +317,16 @@ def meanings(lesson: Lesson, width: int, height: int = UNBOUNDED) -> list[Text]:
 
 
 def disks(lesson: Lesson, planned: Sequence[PlannedRun], width: int) -> list[Text]:
-    """Draw the layers of each run, and how long the actions of its disks take."""
+    """Draw the layers of each run, and how long the actions of its disks take, if no earlier run has the same disk."""
     durations = [[(disk.name, durations_ns(disk)) for disk in plan.disk.disks if disk] for plan in planned]
     longest_ns = max((ns for row in durations for _, actions in row for ns in actions.values()), default=1.0)
+    shown: list[tuple[str, dict[str, float]]] = []
     lines = [line(), rule(width, "disks in this lesson", "simulated")] if planned else []
     for run, plan, row in zip(lesson.runs, planned, durations, strict=False):
         lines += [line(("   " + run.label, HEAD)), *io_path.tree(plan.target, width - 2)]
-        for name, actions in row:
+        new = [disk for disk in row if disk not in shown]
+        shown += new
+        for name, actions in new:
             for action, ns in actions.items():
                 label = f"     {fit(f'{name} {action}', _ACTION_WIDTH)}{duration_ns(ns):>9}  "
                 bar = meter(ns / longest_ns, min(max(width - len(label) - 3, 6), _MAX_TIME_CELLS), TIME)
@@ -337,13 +340,12 @@ def location_lines(lesson: Lesson, planned: Sequence[PlannedRun], width: int, *,
         return []
     heading = io_path.POSSIBLE_REACH if hidden else io_path.ACTUAL_REACH
     lines = [line(), rule(width, heading, io_path.REACH_LEGEND)]
+    label_width = max(cell_len(run.label) for run in lesson.runs)
     for run, plan in zip(lesson.runs, planned, strict=False):
-        steps = [(step.name, step.settings) for step in plan.plan.steps]
+        steps = [(step.name.ljust(label_width), step.settings) for step in plan.plan.steps]
         heading_line, *bars = io_path.reach_lines(steps, plan.target, width, actual=plan.disk)
         title = line(("   " + run.label, HEAD))
-        if heading_line.plain[: cell_len(title.plain)].isspace():
-            title.append_text(heading_line[cell_len(title.plain) :])
-        lines += [title, *([] if hidden else bars)]
+        lines += [title.append_text(heading_line[cell_len(title.plain) :]), *([] if hidden else bars)]
     return lines
 
 
