@@ -103,13 +103,14 @@ def _failed(case: Case, step: Step, error: Failure) -> Conclusion:
 def _consequence(error: Failure, *, is_loss: bool, is_refusal: bool) -> str:
     if is_loss:
         return "The kernel may have marked the pages clean: a second sync would succeed although the data is gone."
-    if error.errno in _FULL_ERRNOS and error.call in SYNC_CALLS:
-        return (
-            "The disk was full, so writes that had been accepted are lost. The program received the error, so nothing "
-            "was acknowledged as durable. Earlier syncs are not affected."
-        )
     if error.errno in _FULL_ERRNOS:
-        return "The disk was full. Earlier syncs are not affected."
+        limit = "A quota was reached" if error.errno == errno.EDQUOT else "The disk was full"
+        if error.call not in SYNC_CALLS:
+            return f"{limit}. Earlier syncs are not affected."
+        return (
+            f"{limit}, so writes that had been accepted are lost. The program received the error, so nothing was "
+            "acknowledged as durable. Earlier syncs are not affected."
+        )
     if is_refusal:
         return "The sync failed, and the program received the error. Other syncs say nothing about this one."
     return "The step ended there. Earlier syncs are not affected."

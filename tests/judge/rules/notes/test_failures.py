@@ -46,14 +46,17 @@ def test_refused_sync_gives_cannot_tell(call: str) -> None:
     assert f"{call} failed with EPERM" in judgement.sentence
 
 
-@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
-def test_full_disk_is_a_note(number: int) -> None:
+@pytest.mark.parametrize(
+    ("number", "cause"), [(errno.ENOSPC, "The disk was full"), (errno.EDQUOT, "A quota was reached")]
+)
+def test_full_disk_is_a_note(number: int, cause: str) -> None:
     found = finding(verdict(None, failed("fdatasync", number)), "sync-error")
     assert found.verdict is None
-    assert "writes that had been accepted are lost" in found.sentence
+    assert f"{cause}, so writes that had been accepted are lost" in found.sentence
     assert "nothing was acknowledged as durable" in found.sentence
     written = finding(verdict(None, failed("pwrite", number)), "sync-error")
     assert written.verdict is None and "accepted" not in written.sentence
+    assert f"{cause}. " in written.sentence
 
 
 @pytest.mark.parametrize(("call", "number"), [("open", errno.EINVAL), ("commit", errno.EIO), ("mmap", errno.ENODEV)])
