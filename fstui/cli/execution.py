@@ -39,6 +39,8 @@ def execute(arguments: Sequence[str]) -> int:
     """Run the command and return its exit status. Never raises an error that a user can cause."""
     # with relative paths in PATH, fstui could run a program of another user as root
     os.environ["PATH"] = os.pathsep.join(filter(os.path.isabs, os.get_exec_path()))
+    # with a umask such as 0777, fstui could not use the files and directories that it creates
+    os.umask(os.umask(0o077) & 0o077)
     # a parent may have ignored SIGCHLD; then the exit status of each child would be lost (wait(2))
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     try:

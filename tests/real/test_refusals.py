@@ -96,6 +96,13 @@ def test_ordinary_user_can_measure_in_an_own_directory(workshop: Path) -> None:
         assert headless.rules_against(run) == set()
 
 
+def test_ordinary_user_can_measure_with_any_umask(workshop: Path) -> None:
+    with ordinary_user(workshop) as (words, environment), disks.on_loop(workshop) as storage:
+        os.chown(storage.directory, 65534, 65534)
+        within = (*words, "sh", "-c", 'umask 0777 && exec "$@"', "sh")
+        headless.measure(headless.scenario_file(workshop), storage, within=within, environment=environment)
+
+
 def test_filesystem_that_is_too_full(workshop: Path, own_user: Path) -> None:
     with disks.on_loop(workshop) as storage:
         disks.fill(storage.directory, 60 * MIB)
