@@ -109,6 +109,11 @@ def _why_refused(directory: str, reply: dict[str, Any], trust_directory: bool) -
         return (
             f"{directory} is not writable by this user. Name a directory that you own on the same mount, or use sudo."
         )
+    if reply["append_only"]:
+        return (
+            f"{directory} is append-only (lsattr -d): fstui could not remove what it writes there. Name another "
+            "directory on the same mount."
+        )
     if reply["renamers"] and not trust_directory:
         return (
             f"{directory}: {reply['renamers']} could replace what root writes there. Name a directory on the same "

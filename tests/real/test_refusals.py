@@ -70,14 +70,19 @@ def test_directory_that_the_user_may_not_write_to(workshop: Path) -> None:
     assert str(storage.directory) in sentence and "not writable" in sentence and "sudo" in sentence
 
 
-def test_immutable_directory_is_closed_to_root(workshop: Path) -> None:
+@pytest.mark.parametrize(
+    ("flag", "reason"), [("i", "not writable by root: it is immutable"), ("a", "could not remove what it writes")]
+)
+def test_directory_that_is_closed_to_root(workshop: Path, own_user: Path, flag: str, reason: str) -> None:
     chattr = disks.tool("chattr")
-    with disks.on_loop(workshop) as storage:
-        (storage.directory / "fixed").mkdir()
-        subprocess.run([chattr, "+i", storage.directory / "fixed"], check=True)
-        sentence = refusal(headless.call("run", "fsync-rate", storage.directory / "fixed"))
-        subprocess.run([chattr, "-i", storage.directory / "fixed"], check=True)
-    assert "not writable by root: it is immutable" in sentence and "lsattr -d" in sentence and "sudo" not in sentence
+    with disks.on_loop(workshop) as storage, nothing_written(storage.directory, own_user):
+        fixed = storage.directory / "fixed"
+        fixed.mkdir()
+        subprocess.run([chattr, f"+{flag}", fixed], check=True)
+        sentence = refusal(headless.call("run", "fsync-rate", fixed))
+        subprocess.run([chattr, f"-{flag}", fixed], check=True)
+        fixed.rmdir()
+    assert reason in sentence and "lsattr -d" in sentence and "sudo" not in sentence
 
 
 def test_directory_that_the_user_may_not_enter(workshop: Path) -> None:

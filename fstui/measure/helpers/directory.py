@@ -43,6 +43,7 @@ FS_IOC_GETFLAGS, FS_IOC_GETFLAGS_POWERPC = 0x80086601, 0x40086601
 FLAGS = {"S": 0x8, "C": 0x800000}
 """Bits of file flags by letter of lsattr(1). S (FS_SYNC_FL): every write is synced. C (FS_NOCOW_FL): btrfs overwrites
 the file in place, without checksums. A new file inherits both flags from its directory."""
+FS_APPEND_FL = 0x20
 STATX = {"x86_64": 332, "aarch64": 291, "riscv64": 291, "ppc64le": 383, "s390x": 379}
 """System call numbers of statx, from the kernel's syscall tables."""
 
@@ -113,12 +114,25 @@ def inspect(path: str) -> dict[str, Any]:
         "renamers": renamers(real) if os.geteuid() == 0 else None,
         "directory": stat.S_ISDIR(os.stat(real).st_mode),
         "writable": os.access(real, os.W_OK | os.X_OK),
+        "append_only": is_append_only(real),
         "read_only": bool(sizes.f_flag & os.ST_RDONLY),
         "total_bytes": sizes.f_blocks * sizes.f_frsize,
         "free_bytes": sizes.f_bavail * sizes.f_frsize,
         "block_bytes": sizes.f_frsize,
         "fsid": sizes.f_fsid,
     }
+
+
+def is_append_only(path: str) -> bool:
+    """Return whether entries can be added to the directory but not removed (``chattr +a``)."""
+    try:
+        fd = os.open(path, own_directory.OPEN_FLAGS)
+    except OSError:  # it may be writable but not readable
+        return False
+    try:
+        return bool(flag_bits(fd) & FS_APPEND_FL)
+    finally:
+        os.close(fd)
 
 
 def is_mounted(path: str) -> bool:
@@ -242,14 +256,19 @@ def properties_of_file(directory: int, name: str) -> dict[str, Any]:
 
 
 def file_flags(fd: int) -> str:
-    """Return the file's flags (ioctl_iflags(2)) as letters of FLAGS."""
+    """Return the file's flags as letters of FLAGS."""
+    bits = flag_bits(fd)
+    return "".join(letter for letter, bit in FLAGS.items() if bits & bit)
+
+
+def flag_bits(fd: int) -> int:
+    """Return the flags of a file or directory (ioctl_iflags(2)); 0 if the filesystem has none."""
     flags = bytearray(8)
     try:
         fcntl.ioctl(fd, FS_IOC_GETFLAGS_POWERPC if os.uname().machine.startswith("ppc") else FS_IOC_GETFLAGS, flags)
     except OSError:
-        return ""
-    bits = int.from_bytes(flags[:4], sys.byteorder)
-    return "".join(letter for letter, bit in FLAGS.items() if bits & bit)
+        return 0
+    return int.from_bytes(flags[:4], sys.byteorder)
 
 
 def remove_directory(fd: int) -> None:
