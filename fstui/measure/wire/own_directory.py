@@ -30,7 +30,11 @@ def create(path: str) -> int:
     parent_fd = os.open(parent, PARENT_FLAGS)
     try:
         os.mkdir(name, 0o700, dir_fd=parent_fd)
-        fd = os.open(name, OPEN_FLAGS, dir_fd=parent_fd)
+        try:
+            fd = os.open(name, OPEN_FLAGS, dir_fd=parent_fd)
+        except PermissionError:  # a default ACL may deny the owner everything (acl(5))
+            os.rmdir(name, dir_fd=parent_fd)
+            raise
         try:
             if os.fstat(fd).st_dev != os.fstat(parent_fd).st_dev or os.listdir(fd) or not is_own(fd):
                 raise NotOwn(errno.ESTALE, "another directory has taken its place", path)

@@ -22,7 +22,7 @@ from fstui.measure.helpers import directory
 from fstui.measure.helpers.directory import statx
 from fstui.measure.wire import own_directory
 from fstui.measure.wire.own_directory import MARK, NotOwn, create
-from tests.real.disks import unmount
+from tests.real.disks import tool, unmount
 
 
 def answers(action: str, *questions: str) -> list[dict[str, Any]]:
@@ -176,6 +176,17 @@ def hung_up(keeper: subprocess.Popen[bytes]) -> dict[str, Any]:
     keeper.stdin.close()
     answer: dict[str, Any] = json.loads(keeper.stdout.readline())
     return answer
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give up its capabilities")
+def test_keep_removes_a_directory_that_it_may_not_open(tmp_path: Path) -> None:
+    """A default ACL may deny the owner everything, as this umask does."""
+    path = tmp_path / ".fstui-closed"
+    words = [tool("setpriv"), "--bounding-set=-all", *command("measure.helpers.directory", "keep")]
+    line = json.dumps(str(path)).encode() + b"\n"
+    done = subprocess.run(words, input=line, stdout=subprocess.PIPE, umask=0o777, check=True)
+    assert json.loads(done.stdout)["errno"] == errno.EACCES
+    assert not path.exists()
 
 
 def test_keep_leaves_an_existing_directory(tmp_path: Path) -> None:
