@@ -10,7 +10,7 @@ from textual.pilot import Pilot
 from fstui.measure.kinds.documents import decode_run
 from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.model.counters import DeviceCounters, Idle
-from fstui.model.judgement import Finding, Fit, Speed
+from fstui.model.judgement import Finding, Fit, Speed, Verdict
 from fstui.model.run import Run
 from fstui.model.steps import Failure, Step
 from fstui.report import formats
@@ -331,6 +331,17 @@ def test_steps_that_the_verdict_is_based_on_are_marked() -> None:
     lines = [line.plain.rstrip() for line in drawing.steps(screens.RUN, (), 0, 80, 12)]
     title, step = (line for line in lines if "*" in line)
     assert title.startswith("── STEP (* judged) ─") and step.startswith(" * same bloc")
+
+
+@pytest.mark.parametrize("verdict", ["not-durable", "cannot-tell"])
+def test_missing_flushes_are_red_if_not_durable(verdict: Verdict) -> None:
+    step = screens.RUN.steps[2]
+    unflushed = tuple(msgspec.structs.replace(device, flushes=0) for device in step.counters)
+    step = msgspec.structs.replace(step, counters=unflushed)
+    run = msgspec.structs.replace(screens.RUN, verdict=verdict, steps=(step,), findings=())
+    drawn = drawing.steps(run, (), None, 80, 12)[1]
+    red = [drawn.plain[span.start : span.end].strip() for span in drawn.spans if "red" in str(span.style)]
+    assert red == (["0.00"] if verdict == "not-durable" else [])
 
 
 def test_unknown_parts_of_counts_are_explained() -> None:

@@ -58,13 +58,13 @@ STEPS = (
     Column("STEP", gap=0, cut="middle"),
     Column(CURVE, 16, from_width=100, gap=2),
     Column("RATE/S", 9, right=True),
-    Column("P50", 7, right=True),
-    Column("P90", 7, right=True, from_width=120),
-    Column("P99", 7, right=True, from_width=60),
+    Column("P50", 8, right=True),
+    Column("P90", 8, right=True, from_width=120),
+    Column("P99", 8, right=True, from_width=60),
     Column("P99.9", 8, right=True, from_width=110),
     Column("MAX", 8, right=True, from_width=70),
     Column("STALLS", 7, right=True, from_width=130),
-    Column("FLUSH/SYNC", 10, right=True, gap=2),
+    Column("FLUSH/SYNC", 10, right=True),
     Column("W-AMP", 6, right=True, from_width=75),
 )
 _JUDGED_TITLE = f"STEP ({figures.JUDGED} judged)"
