@@ -61,7 +61,7 @@ def _legend(comparison: Comparison) -> Section:
 def _notes(comparison: Comparison) -> Iterator[str]:
     """Yield the facts that all sides have in common, and how far the ratios can be trusted."""
     equal = {title: values[0] for title, values in _facts(comparison).items() if _equal(values)}
-    if text := "; ".join(f"{title} {value.removeprefix('others: ')}" for title, value in equal.items() if value):
+    if text := "; ".join(f"{title} {value}" for title, value in equal.items() if value):
         yield f"The same in {'both' if len(comparison.sides) == 2 else 'all'}: {text}"
     if comparison.trust.note:
         yield comparison.trust.note
@@ -172,7 +172,7 @@ def _other_writers(run: Run) -> str:
     title = next((finding.title for finding in run.findings if finding.rule == "other-writers"), "")
     rates = re.sub("(flushes/s), [^;]*", r"\1", title.partition(": ")[2].removesuffix(" while fstui was idle"))
     rates = "; ".join(device for device in rates.split("; ") if not device.endswith(" 0.00 flushes/s"))
-    return rates and f"others: {rates}"  # a narrow table shows it without the title of its column
+    return rates and f"{rates} by others"  # a narrow table shows it without the title of its column
 
 
 def _media(target: Target | None) -> str:

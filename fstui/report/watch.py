@@ -102,7 +102,7 @@ def waiting_cells(row: FileWaits, elapsed_s: float) -> tuple[str, ...]:
         duration_ns(times.max) if times else NONE,
         duration_ns(row.device_ns) if row.device_ns else NONE,
         percent(row.cpu_ns / row.waited_ns) if row.waited_ns else NONE,
-        percent(row.waited_ns / 1e9 / elapsed_s, 1),
+        percent(min(row.waited_ns / 1e9 / elapsed_s, row.syncs), 1),  # one sync waits for 100 % of the time at most
         row.file_label,
     )
 

@@ -162,9 +162,8 @@ def _pressure(counts: WatchCounts) -> float:
 
 def _cpu_shortage(counts: WatchCounts, cpu_share: float) -> str:
     return (
-        f"At most {percent(cpu_share)} of the time in these syncs is a wait of the program for a CPU. On the whole "
-        f"host, some process waited for a CPU for {percent(_pressure(counts))} of the time, so the kernel threads that "
-        "serve the sync may have waited as well."
+        f"At most {percent(cpu_share)} of a sync's time is a wait for a CPU. But some process of this host waited for "
+        f"a CPU for {percent(_pressure(counts))} of the time, perhaps a kernel thread that serves the sync."
     )
 
 

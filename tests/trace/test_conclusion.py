@@ -85,7 +85,10 @@ def test_a_device_whose_requests_the_trace_misses_has_no_time() -> None:
 
 def test_nothing_is_slow_while_processes_wait_for_a_cpu() -> None:
     found = conclude(watched(waiting(200, 40.0, 2.0), cpu_pressure_s=7.4))
-    assert found.culprit == "unknown" and "some process waited for a CPU for 74\xa0% of the time" in found.sentence
+    assert (
+        found.culprit == "unknown"
+        and "some process of this host waited for a CPU for 74\xa0% of the time" in found.sentence
+    )
     assert conclude(watched(waiting(200, 40.0, 2.0), cpu_pressure_s=2.0)).culprit == "filesystem"
     assert conclude(watched(waiting(200, 40.0, 38.0), cpu_pressure_s=7.4)).culprit == "disk"
 
@@ -94,7 +97,7 @@ def test_nothing_is_slow_while_processes_wait_for_a_cpu() -> None:
     ("device_ms", "cpu_ns", "pressure_s", "culprit", "words"),
     [
         (0.2, 7_000 * MS, 9.9, "cpu", "The CPU is busy: mariadbd (50) waits 1.7 ms per sync"),
-        (0.2, 0, 9.9, "unknown", "some process waited for a CPU for 99\xa0% of the time"),
+        (0.2, 0, 9.9, "unknown", "some process of this host waited for a CPU for 99\xa0% of the time"),
         (0.2, 0, 1.0, "program", "The program syncs too often"),
         (1.2, 7_000 * MS, 9.9, "program", "The program syncs too often"),
     ],
@@ -172,10 +175,7 @@ def test_the_sum_names_all_processes_and_files(others: dict[str, object], words:
 def test_a_stall_names_the_cpu_wait_of_its_own_program() -> None:
     seen = watched(on_sda(300, cpu_ns=100 * MS), cpu_pressure_s=9.9)
     found = storage_verdicts(seen, Inventory(filesystems=(SSD,)), (SSD,)).speed
-    assert (
-        "At most 0\xa0% of the time in these syncs is a wait of the program for a CPU. On the whole host"
-        in found.sentence
-    )
+    assert "At most 0\xa0% of a sync's time is a wait for a CPU. But some process of this host" in found.sentence
 
 
 def test_both_answers_name_the_filesystem() -> None:

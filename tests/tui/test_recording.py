@@ -91,7 +91,7 @@ async def test_every_chart_has_an_axis() -> None:
 
 
 async def test_click_on_an_incident_goes_there() -> None:
-    async with recorded(calm(windows=at((300, 600), stalled()))) as pilot:
+    async with recorded(calm(windows=at((300, 600), stalled())), (120, 40)) as pilot:
         before = screen_lines(pilot.app)
         y = next(y for y, line in enumerate(before) if "2 incidents, by time" in line)
         await pilot.click(offset=(9, y + 2))

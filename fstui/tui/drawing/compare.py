@@ -30,7 +30,7 @@ from fstui.tui.drawing.cells import (
     tell_apart,
 )
 from fstui.tui.drawing.report import section_lines
-from fstui.tui.styles import AREA, BAD, FAINT
+from fstui.tui.styles import AREA, BAD, FAINT, HEAD
 
 _BAR_TITLE, _MIN_BAR_WIDTH, _MAX_BAR_WIDTH, _RATIO, _RATIO_WIDTH = " ", 5, 110, "VS A", 8
 _MIN_MAP_LINES, _FRAME_LINES, _OTHER_LINES = 10, 2, 3
@@ -134,6 +134,8 @@ def _steps(steps: Sequence[Section], comparison: Comparison, width: int) -> list
             cells = ("" if index else name, letter, per_s, drawn_bar, shown_ratio, *figures)
             _, row = table(columns, [tuple(map(cell_text, cells))], width)
             colour_meters([row], AREA if index else f"dim {AREA}")
+            if shown_ratio:
+                row.highlight_words([cell_text(shown_ratio)], FAINT if step.title in unclear else HEAD)
             row.highlight_words([f" {NOT_DURABLE} "], BAD)
             drawn.append(row)
         drawn += _remarks(step, width)
@@ -166,11 +168,12 @@ def _side_by_side(steps: Sequence[Section], comparison: Comparison, width: int) 
 
 
 def _lead(comparison: Comparison, step_name: str) -> tuple[str, str]:
-    """Return the ratio of B to A with its style. ``≈``: neither is clearly faster."""
+    """Return the ratio of B to A with its style. ``≈``, faint: neither is clearly faster."""
     ranking = comparison.ranking(step_name)
     ratio = ratio_of(comparison.sides[0], comparison.sides[1], step_name)
     mark = "" if comparison.lead(step_name) else "≈ "
-    return (f"{mark}{ratio}", BAD * ranking[0].not_durable) if ratio else (NONE, "")
+    style = BAD if ranking and ranking[0].not_durable else FAINT if mark else HEAD
+    return (f"{mark}{ratio}", style) if ratio else (NONE, "")
 
 
 def _lead_bar(comparison: Comparison, step_name: str) -> str:

@@ -106,7 +106,8 @@ def columns(view: RecordingView, width: int) -> tuple[int, int]:
 
 
 def title(view: RecordingView, width: int) -> Text:
-    return title_line("recording", view.what_happened.host, f"▲ {span(*view.column, with_date=True)}", width)
+    place = f"{view.what_happened.host} · {counted(len(view.incidents), 'incident')}"
+    return title_line("recording", place, f"▲ {span(*view.column, with_date=True)}", width)
 
 
 def timeline(view: RecordingView, width: int, height: int, figures: Sequence[Chart] = CHARTS) -> list[Text]:
@@ -230,7 +231,7 @@ def _wait_cells(wait: RecordedWait) -> tuple[str, ...]:
         duration_ns(wait.p50_us * 1000) if wait.p50_us else NONE,
         duration_ns(wait.longest_so_far_ms * 1e6),
         duration_ns(_waited_ms(wait) * 1e6),
-        duration_ns(wait.cpu_ms * 1e6) if wait.counts_cpu else NONE,
+        (duration_ns(wait.cpu_ms * 1e6) if wait.cpu_ms else "0 s") if wait.counts_cpu else NONE,
         wait.cgroup,
         wait.file_label,
     )
