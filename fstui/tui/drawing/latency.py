@@ -75,12 +75,13 @@ def heat_maps(
     maps = []
     for index, (name, view) in enumerate(views):
         full_width = width * (index + 1) // len(views) - width * index // len(views)
-        map_width = full_width - (2 if frame else index < len(views) - 1)
+        map_width = full_width - (2 if frame else 1)
+        title_width = map_width + (not frame and index == len(views) - 1)
         if isinstance(view, LatencyView):
             p50 = f"p50 {duration_ns(view.latency.p50)}" if view.latency and map_width < MIN_WIDTH_WITH_MARKS else ""
-            drawn = [rule(map_width, name, p50, LEGEND), *heat_map(view, map_width, height - 1 - frame, axis)]
+            drawn = [rule(title_width, name, p50, LEGEND), *heat_map(view, map_width, height - 1 - frame, axis)]
         else:
-            drawn = [rule(map_width, name, "not run yet"), *view]
+            drawn = [rule(title_width, name, "not run yet"), *view]
         for text in drawn:
             text.truncate(map_width if frame else full_width, pad=True)
         maps.append(draw_frame(drawn, full_width, height) if frame else drawn)

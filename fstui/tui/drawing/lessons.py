@@ -329,8 +329,8 @@ def disks(lesson: Lesson, planned: Sequence[PlannedRun], width: int) -> list[Tex
         for name, actions in new:
             for action, ns in actions.items():
                 label = f"     {fit(f'{name} {action}', _ACTION_WIDTH)}{duration_ns(ns):>9}  "
-                bar = meter(ns / longest_ns, min(max(width - len(label) - 3, 6), _MAX_TIME_CELLS), TIME)
-                lines.append(line((label, FAINT), *bar))
+                bar, _ = meter(ns / longest_ns, min(max(width - len(label) - 3, 6), _MAX_TIME_CELLS), TIME)
+                lines.append(line((label, FAINT), bar))
     return lines
 
 

@@ -183,7 +183,7 @@ class PowerCutScreen(BaseScreen):
             yield " ! ", f"a cut has not been verified: {directory}", WARNING
         yield " 1 ", "On another machine with its own power supply, such as a laptop, run:", ""
         yield "   $ ", self.witness_command, KEY
-        yield " 2 ", f"Wait for acknowledgements. The cut stops everything that runs on {host}.", ""
+        yield " 2 ", f"Wait for acknowledgements. The cut stops everything on {host}.", ""
         yield " 3 ", _PULL.format(host=host), ""
 
     def _later_steps(self) -> Iterator[Paragraph]:
