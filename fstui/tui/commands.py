@@ -59,7 +59,7 @@ PALETTE = Command(
     "ctrl+p",
     "app.command_palette",
     "find",
-    "Find a key, screen, scenario, mount, lesson, rule, term, run or theme.",
+    "Find a key, screen, scenario, mount, lesson, term, run or theme.",
 )
 PALETTE_KEYS = (
     Command("palette.choose", "enter", "", "choose", "Do what the entry says."),

@@ -74,6 +74,11 @@ def test_terms_of_a_text_are_whole_words() -> None:
     assert found == ("fdatasync", "flush")
 
 
+def test_columns_of_a_screen_are_found_by_their_whole_title() -> None:
+    assert glossary.columns_in("READ/S  FLUSH TIME   a note") == ("device-columns",)
+    assert glossary.columns_in("QUESTION    TIME") == ("run-columns",)
+
+
 def test_titles_are_spelled_as_in_a_text() -> None:
     titles = [glossary.spelling(name) for name in ("write-cache", "fua", "o_direct", "wal")]
     assert titles == ["write cache", "FUA", "O_DIRECT", "WAL"]

@@ -15,6 +15,7 @@ from fstui.tui.iostats import DeviceActivity, IoStats, RecentSamples, stats_betw
 from fstui.tui.screens.storage import StorageScreen
 from fstui.tui.styles import AREA, TIME, WARNING
 from tests.factories import busy, screens
+from tests.factories.storage import on_loop
 from tests.factories.watched import MS, SECOND
 from tests.tui.conftest import PreparedApp
 from tests.tui.screen import screen_lines
@@ -174,6 +175,28 @@ def test_a_chart_fills_from_the_right_and_then_grows(seconds: int, span: int) ->
     assert last_s - first_s == span and last_s == pytest.approx(seconds, abs=4)
     filled = list(map(bool, recent.series(4, 42)))
     assert filled == sorted(filled) and filled[-1] and all(filled) == (seconds > 60)
+
+
+def of_a_loop_device(*writes: int) -> DeviceActivity:
+    """Return the activity of loop0, from its writes in each second, and of the busy sda below it."""
+    counted, activity = 0, DeviceActivity()
+    for second, written in enumerate(writes):
+        counted += written
+        devices = (DeviceCounters(device="loop0", writes=counted), DeviceCounters(device="sda", writes=9 * second))
+        activity.add(Counters(monotonic_ns=second * 10**9, devices=devices))
+    return activity
+
+
+def test_an_idle_device_leaves_its_lines_to_the_one_below() -> None:
+    lines = filesystem.last_minutes(StorageEntry(on_loop()), of_a_loop_device(*[0] * 30), 120, 9)
+    assert "── loop0 ──" in lines[0].plain and "nothing in the last" in lines[0].plain
+    assert lines[1].plain.startswith("── sda ──") and "peak" in lines[2].plain and len(lines) <= 9
+
+
+@pytest.mark.parametrize(("newest", "remark"), [(0, "nothing in the last 8 s ──"), (7, " measuring ──")])
+def test_a_device_that_begins_to_write_is_not_called_idle(newest: int, remark: str) -> None:
+    lines = filesystem.last_minutes(StorageEntry(on_loop()), of_a_loop_device(*[0] * 10, newest), 120, 9)
+    assert lines[0].plain.endswith(remark)
 
 
 def test_a_chart_says_how_long_it_is() -> None:

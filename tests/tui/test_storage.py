@@ -7,11 +7,13 @@ from msgspec.structs import replace
 from fstui.model.activity import ActiveWriter, HostActivity, RunningDatabase
 from fstui.model.guests import Guest, GuestDisk
 from fstui.model.host import Inventory
+from fstui.model.judgement import Judgement
 from fstui.model.storage import Node, Reading, Space, Target
 from fstui.report import inventory
 from fstui.runs.machine.local import LocalMachine
 from fstui.state import files, ledger, paths
 from fstui.tui.drawing import io_path, storage
+from fstui.tui.drawing.filesystem import detail
 from fstui.tui.iostats import DeviceActivity, IoStats
 from fstui.tui.screens.history import HistoryScreen
 from fstui.tui.screens.storage import StorageScreen
@@ -167,6 +169,22 @@ async def test_the_reason_is_complete_at_any_width(width: int) -> None:
     async with PreparedApp().run_test(size=(width, 24)) as pilot:
         words = " ".join(" ".join(screen_lines(pilot.app)).replace("│", " ").split())
     assert screens.BARRIERS_OFF.sentence and screens.BARRIERS_OFF.sentence in words
+
+
+@pytest.mark.parametrize(("height", "numbers"), [(9, 0), (30, 2)])
+def test_the_whole_path_is_shown_before_numbers_and_evidence(height: int, numbers: int) -> None:
+    target = on_loop()
+    found = replace(screens.BARRIERS_OFF, sentence=f"ext4 {target.mount_point} sends no flushes.")
+    judged = Judgement(verdict="not-durable", confidence="high", sentence="", findings=(found,))
+    stats = {device: IoStats(elapsed_s=1.0, writes=3, flushes=0) for device in ("loop0", "sda")}
+    everything = Inventory(filesystems=(target, on_disk(filesystem(name="/"), disk())))
+    entry = storage.StorageEntry(target, judgement=judged)
+    lines = [line.plain for line in detail(entry, stats, HostActivity(), 80, height, inventory=everything)]
+    assert lines[1].endswith("ext4 sends no flushes."), "the title names the mount point"
+    path, evidence = (next(at for at, line in enumerate(lines) if text in line) for text in ("└ sda", "because"))
+    assert path < min(evidence, height - 1)
+    assert sum("3 writes/s" in line for line in lines) == numbers
+    assert sum("all filesystems: " in line for line in lines) == bool(numbers)
 
 
 async def test_a_silent_mount_refuses_a_run() -> None:

@@ -29,7 +29,7 @@ COPIED_WIDTH = 80
 MIN_NAMES_WIDTH = 97
 """Width inside the frame on a screen of 100 columns. A narrower help omits the names of commands."""
 _GENERAL = {command.id for command in (HELP, BACK, PALETTE, *EVERYWHERE)}
-NEXT, TERMS = "What to do next", "Terms"
+NEXT, TERMS, TERMS_OF_SCREEN = "What to do next", "Terms", "terms of this screen"
 MIN_TWO_COLUMN_WIDTH = 150
 """The width of the narrowest screen that shows two cards side by side."""
 INDEX = (Column("TERMS", 20, gap=2), Column("MEANING", gap=2, from_width=60))
@@ -62,10 +62,10 @@ class Cards(VerticalScroll):
 def split_cards(cards: Sequence[Card], width: int) -> tuple[list[Card], list[Card]]:
     """Distribute cards over two columns of about the same height. A card may continue in the second column.
 
-    The terms of an explanation have the second column to themselves, so that the text does not continue there.
+    The terms of a page have the second column to themselves, so that the text does not continue there.
     """
-    if terms := [card for card in cards if card[0] == TERMS]:
-        return [card for card in cards if card[0] != TERMS], terms
+    if terms := [card for card in cards if card[0] in (TERMS, TERMS_OF_SCREEN)]:
+        return [card for card in cards if card not in terms], terms
     columns: tuple[list[Card], list[Card]] = ([], [])
     lengths = [len(card_lines(card, width)) + 1 for card in cards]
     lines_left = sum(lengths) // 2  # of the first column
@@ -149,7 +149,7 @@ def help_screen(screen: BaseScreen, keymap: Mapping[str, str]) -> PageScreen:
         about: Card = (f"more about the {name} screen", partial(_bullets, more))
         is_short = len(card_lines(about, screen.size.width)) <= screen.size.height // 2
         cards.insert(0 if is_short else len(cards), about)  # the keys must not need a second page
-    cards += _term_cards("terms of this screen", _terms_of(screen))
+    cards += _term_cards(TERMS_OF_SCREEN, _terms_of(screen))
     return HelpScreen("help", cards, name, summary)
 
 
