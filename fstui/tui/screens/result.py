@@ -26,13 +26,12 @@ from fstui.tui.styles import HEAD
 from fstui.tui.widgets.lines import UNBOUNDED
 
 MAP_LINES = 14
-MIN_HEIGHT_WITH_PATH = 36
-"""A lower screen has no room for the I/O path next to the explanation."""
 
 
 class ResultScreen(BaseScreen):
     """The verdict, the findings and the steps. The explanation of the selected row is above them."""
 
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (24, "-middle"), (36, "-high")]  # noqa: RUF012  Textual's own type
     KEYS = (
         Command("result.again", "r", "again", "again", "Repeat the run on the same directory."),
         Command("result.explain", "x", "explain", "explain", "Explain the rule of the selected or the first finding."),
@@ -103,7 +102,7 @@ class ResultScreen(BaseScreen):
         with Horizontal(id="answer"):
             with Vertical(id="words"):
                 yield self.lines("detail", self._draw_detail, frame=True)
-                yield self.lines("path", self._draw_io_path, classes="wide", frame=True)
+                yield self.lines("path", self._draw_io_path, frame=True)
             yield self.lines("picture", self._draw_picture, classes="wide", frame=True)
         yield self.lines("findings", self._draw_findings, frame=True)
         yield self.lines("steps", self._draw_steps, frame=True)
@@ -240,9 +239,7 @@ class ResultScreen(BaseScreen):
         return drawing.picture(self.result, self._step, width, height)
 
     def _draw_io_path(self, width: int, height: int) -> list[Text]:
-        is_low = self.size.height < MIN_HEIGHT_WITH_PATH
-        compact = not self.has_class("-huge")
-        return [] if is_low else drawing.io_path_lines(self.result, self._step, width, compact=compact)
+        return drawing.io_path_lines(self.result, self._step, width, compact=not self.has_class("-huge"))
 
     def _explanation(self, chosen: Finding | Step | Detail | None, width: int, height: int) -> list[Text]:
         if isinstance(chosen, Detail):
