@@ -103,7 +103,7 @@ def during_two_reads(witness: FlushCounter, work: Callable[[], None]) -> dict[st
     """Return the counts of the device in a step that does the work before and after the buffers are read."""
     witness.begin(time.monotonic_ns())
     work()
-    witness.read()
+    witness.empty_buffers()
     work()
     (counts,) = witness.end(time.monotonic_ns())
     return counts

@@ -12,6 +12,7 @@ import os
 from collections import deque
 from collections.abc import Callable
 from copy import copy
+from functools import partial
 from typing import NamedTuple
 
 from fstui import proc
@@ -95,7 +96,7 @@ class Requests:
         self._write_starts_ns.clear()
 
 
-REQUEST_HANDLERS: dict[str, Callable[[Requests, int, int, bytes], None]] = {
+REQUEST_HANDLERS: dict[str, Callable[..., None]] = {
     "block/block_rq_issue": Requests.add_issued,
     "block/block_rq_requeue": Requests.add_requeued,
     "block/block_rq_complete": Requests.add_completed,
@@ -146,13 +147,15 @@ class DeviceRecording(EventRecording):
         """The part of each second to record."""
         self._requests: dict[int, Requests] = {}
         self._event_count = self._lost_before = 0
-        self._handlers: dict[int, Callable[[Requests, int, int, bytes], None]] = {}
-        """The functions of REQUEST_HANDLERS by event id."""
-        super().__init__(name, self._enable)
+        super().__init__(name)
 
     def _enable(self) -> None:
-        for event, handler in REQUEST_HANDLERS.items():
-            self._handlers[self.enable(TracedEvent(event, REQUEST_FIELDS, SYNC_REQUEST_FILTER))] = handler
+        for event, add in REQUEST_HANDLERS.items():
+            self.handle(TracedEvent(event, REQUEST_FIELDS, SYNC_REQUEST_FILTER), partial(self._add_request, add))
+
+    def _add_request(self, add: Callable[..., None], time_ns: int, device: int, sector: int, rwbs: bytes) -> None:
+        self._event_count += 1
+        add(self._requests.setdefault(device, Requests()), time_ns, sector, rwbs)
 
     def switch(self, on: bool) -> None:
         """Turn recording on or off. If off, forget the requests in flight, because their ends will not be recorded."""
@@ -166,11 +169,7 @@ class DeviceRecording(EventRecording):
             requests.forget_in_flight()
 
     def read(self) -> None:
-        until_ns = self.collect()
-        for time_ns, number, (device, sector, rwbs) in self.events(until_ns):
-            requests = self._requests.setdefault(device, Requests())
-            self._handlers[number](requests, time_ns, sector, rwbs)
-            self._event_count += 1
+        super().read()
         if (lost := self.lost()) > self._lost_before:
             self._lost_before = lost
             self._forget_in_flight()  # their ends may be among the lost events

@@ -16,12 +16,12 @@ import select
 import time
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 from fstui import proc
 from fstui.measure.wire.stdio import read_line, say
 from fstui.trace.reader.devices import FLUSH_FIRST, FUA, REQUEST_FIELDS, REQUEST_HANDLERS, Requests, request_flags
-from fstui.trace.reader.events import Event
 from fstui.trace.reader.processes import KTHREADD, Lineage, Owner, family
 from fstui.trace.reader.program import serve
 from fstui.trace.reader.recording import EventRecording, TracedEvent
@@ -102,7 +102,7 @@ class FlushCounter(EventRecording):
 
     def __init__(self, name: str, own_pids: list[int], devices: list[TracedDevice]) -> None:
         """``own_pids``: these processes and their descendants count as fstui's own. Raises TracefsError."""
-        self._devices = devices
+        self._own_pids, self._devices = own_pids, devices
         self._sums: dict[int, DeviceSums] = {}
         self._step_start_ns: int | None = None
         self._added_until_ns = 0
@@ -114,21 +114,18 @@ class FlushCounter(EventRecording):
         """Whether all requests of the traced part of the step were recorded."""
         self._bytes_before_step = 0
         self._lineage = Lineage()
-        self._request_handlers: dict[int, Callable[[Requests, int, int, bytes], None]] = {}
-        """The functions of REQUEST_HANDLERS by event id."""
         self._max_buffered_bytes = min(MAX_BUFFERED_BYTES, proc.meminfo().get("MemAvailable", 0) // MEMORY_DIVISOR)
-        super().__init__(name, lambda: self._enable(own_pids))
+        super().__init__(name)
 
-    def _enable(self, own_pids: list[int]) -> None:
-        enable = self.enable
+    def _enable(self) -> None:
         bio = ("common_pid", "dev", "rwbs", "comm")
-        self._fork_event = enable(TracedEvent(FORK_EVENT, ("parent_pid", "child_pid")))
-        self._bio_event = enable(TracedEvent(BIO_EVENT, bio, self._device_filter(FLUSH_FILTER)))
+        self.handle(TracedEvent(FORK_EVENT, ("parent_pid", "child_pid")), self._add_fork)
+        self.handle(TracedEvent(BIO_EVENT, bio, self._device_filter(FLUSH_FILTER)), self._add_bio)
         write_filter = self._device_filter(WRITE_FILTER)
-        for event, handler in REQUEST_HANDLERS.items():
-            self._request_handlers[enable(TracedEvent(event, REQUEST_FIELDS, write_filter))] = handler
+        for event, add in REQUEST_HANDLERS.items():
+            self.handle(TracedEvent(event, REQUEST_FIELDS, write_filter), partial(self._add_request, add))
         self._add_kernel_threads()
-        self.add_own(own_pids)
+        self.add_own(self._own_pids)
 
     def _add_kernel_threads(self) -> None:
         self._lineage.add("kernel_threads", family([KTHREADD]))
@@ -152,7 +149,7 @@ class FlushCounter(EventRecording):
         if not self._lineage.all_own(pids):
             self._lineage.add("own", family(pids))
 
-    def read(self) -> None:
+    def empty_buffers(self) -> None:
         """Empty the kernel's buffers. Stop recording requests if there are many. Add events up if many are buffered."""
         now_ns = self.collect()
         if self._step_start_ns is not None and self._recorded_events:
@@ -162,7 +159,7 @@ class FlushCounter(EventRecording):
                 self._requests_known = False
                 self._record(self._recorded_events - REQUEST_EVENTS)
         if self._store.bytes > self._max_buffered_bytes:
-            self._add_events(time.monotonic_ns() - MAX_BEGIN_DELAY_NS)
+            self.call_handlers(time.monotonic_ns() - MAX_BEGIN_DELAY_NS)
 
     def begin(self, from_ns: int) -> None:
         self._sums = {device.number: DeviceSums(device) for device in self._devices}
@@ -173,7 +170,7 @@ class FlushCounter(EventRecording):
     def end(self, until_ns: int) -> list[dict[str, Any]]:
         os.setpriority(os.PRIO_PROCESS, 0, 0)
         self.collect()
-        self._add_events(until_ns)
+        self.call_handlers(until_ns)
         lost_events = self.lost()
         missing = lost_events - self._lost_before + self._is_incomplete
         self._lost_before, self._step_start_ns = lost_events, None
@@ -183,25 +180,23 @@ class FlushCounter(EventRecording):
         self._record(EVENTS)
         return [sums.as_dict(missing, requests_known) for sums in self._sums.values()]
 
-    def _add_events(self, until_ns: int) -> None:
-        for event in self.events(until_ns):
-            self._add_event(event)
+    def call_handlers(self, until_ns: int) -> None:
+        super().call_handlers(until_ns)
         self._added_until_ns = until_ns
 
-    def _add_event(self, event: Event) -> None:
-        time_ns, number, fields = event
-        if number == self._fork_event:
-            self._lineage.add_fork(*fields)
-        elif self._step_start_ns is None or time_ns < self._step_start_ns:
-            return
-        elif number == self._bio_event:
-            thread, device, rwbs, comm = fields
-            if device in self._sums:
-                self._sums[device].add_bio(rwbs, self._lineage.owner(thread, comm))
-        else:
-            device, sector, rwbs = fields
-            if device in self._sums:
-                self._request_handlers[number](self._sums[device].requests, time_ns, sector, rwbs)
+    def _add_fork(self, _: int, parent: int, child: int) -> None:
+        self._lineage.add_fork(parent, child)
+
+    def _add_bio(self, time_ns: int, thread: int, device: int, rwbs: bytes, comm: bytes) -> None:
+        if self._is_in_step(time_ns, device):
+            self._sums[device].add_bio(rwbs, self._lineage.owner(thread, comm))
+
+    def _add_request(self, add: Callable[..., None], time_ns: int, device: int, sector: int, rwbs: bytes) -> None:
+        if self._is_in_step(time_ns, device):
+            add(self._sums[device].requests, time_ns, sector, rwbs)
+
+    def _is_in_step(self, time_ns: int, device: int) -> bool:
+        return self._step_start_ns is not None and time_ns >= self._step_start_ns and device in self._sums
 
 
 def create_counter(settings: dict[str, Any]) -> FlushCounter:
@@ -228,7 +223,7 @@ def run(counter: FlushCounter) -> None:
                 counter.pause()
             else:
                 say(devices=counter.end(request["until_ns"]))
-        counter.read()
+        counter.empty_buffers()
         target_s = interval_s * TARGET_FILL / counter.max_fill if counter.max_fill else MAX_READ_INTERVAL_S
         interval_s = min(MAX_READ_INTERVAL_S, max(MIN_READ_INTERVAL_S, target_s))
 

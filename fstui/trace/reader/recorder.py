@@ -108,8 +108,9 @@ class Trace(WaitRecording):
         super()._enable()
         for event, fields in EVENTS["begin_call"].items():
             traced = TracedEvent(event, fields, FILTERS.get(event, ""))
-            self.handle(traced, self._handler_for(event.rpartition("_enter_")[2]))
-        self.handle(TracedEvent("block/block_bio_queue", DISCARD_FIELDS, f'{FUA_WRITES} || rwbs ~ "D*"'), self._add_bio)
+            self.handle_if_supported(traced, self._handler_for(event.rpartition("_enter_")[2]))
+        discards = TracedEvent("block/block_bio_queue", DISCARD_FIELDS, f'{FUA_WRITES} || rwbs ~ "D*"')
+        self.handle_if_supported(discards, self._add_bio)
 
     def _handler_for(self, name: str) -> Callable[..., None]:
         begin_call, call_names = self.waits.begin_call, self._call_names

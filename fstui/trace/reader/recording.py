@@ -85,8 +85,10 @@ class PageStore:
 
 
 class EventRecording:
-    def __init__(self, name: str, enable: Callable[[], object] = lambda: None) -> None:
-        """Create the instance, then call ``enable``. Raises TracefsError, OSError. In this case no instance remains."""
+    """The events of an instance. ``read`` calls the handler of each event."""
+
+    def __init__(self, name: str) -> None:
+        """Create the instance and record events. Raises TracefsError, OSError. In this case no instance remains."""
         if os.readlink("/proc/self/ns/pid") != proc.FIRST_PID_NAMESPACE:  # events contain its thread numbers
             raise TracefsError("in a container, process ids differ from those in the kernel's trace events")
         self.name = name
@@ -97,7 +99,7 @@ class EventRecording:
         self.collected_bytes = 0
         """Bytes of all events that were read so far."""
         self.handlers: dict[int, Callable[..., None]] = {}
-        """By event id: the function that ``read`` calls with the time and the fields of the event."""
+        """By event id."""
         self._readers: dict[int, Reader] = {}
         try:
             self._layout = parse_page_layout(self.instance.read("events/header_page"))
@@ -105,10 +107,13 @@ class EventRecording:
             self._capacity = self.instance.open_buffers()
             self.thread = self._check_with_marker()
             """The id of this thread in events."""
-            enable()
+            self._enable()
         except BaseException:
             self.instance.remove()
             raise
+
+    def _enable(self) -> None:
+        """Record the events of this class. Raises TracefsError."""
 
     def _check_with_marker(self) -> int:
         """Write a marker to the buffer and read it back. Its time shows whether the clock is CLOCK_MONOTONIC.
@@ -121,7 +126,7 @@ class EventRecording:
         self.instance.write("trace_marker", "fstui")
         after_ns = time.monotonic_ns()
         self.collect()
-        for time_ns, event_id, (thread,) in self.events(after_ns + CLOCK_TOLERANCE_NS):
+        for time_ns, event_id, (thread,) in self._store.events(after_ns + CLOCK_TOLERANCE_NS):
             if event_id == marker_id and time_ns >= before_ns - CLOCK_TOLERANCE_NS:
                 return int(thread)
         raise TracefsError("the kernel's trace buffer does not return the marker that was written to it")
@@ -136,30 +141,34 @@ class EventRecording:
         self._readers[event_format.id] = event_format.reader(*event.fields)
         return event_format.id
 
-    def enable(self, event: TracedEvent) -> int:
-        """Record an event from now on. Returns the event id in the buffer. Raises TracefsError."""
+    def handle(self, event: TracedEvent, handler: Callable[..., None]) -> None:
+        """Record an event from now on. The handler gets its time (ns) and its fields. Raises TracefsError."""
         event_id = self.read_format(event)
         if event.filter:
             self.instance.write(f"events/{event.name}/filter", event.filter)
         self.switch_event(event.name, on=True)
-        return event_id
+        self.handlers[event_id] = handler
+
+    def handle_if_supported(self, event: TracedEvent, handler: Callable[..., None]) -> bool:
+        """Record an event from now on. Return False if this kernel lacks the event or a field."""
+        try:
+            self.handle(event, handler)
+        except TracefsError:
+            return False
+        return True
 
     def switch_event(self, name: str, *, on: bool) -> None:
         """Raises TracefsError."""
         self.instance.write(f"events/{name}/enable", str(int(on)))
 
-    def handle(self, event: TracedEvent, handler: Callable[..., None]) -> bool:
-        """Record an event. ``read`` will call the handler. Return False if this kernel lacks the event or a field."""
-        try:
-            self.handlers[self.enable(event)] = handler
-        except TracefsError:
-            return False
-        return True
-
     def read(self) -> None:
         """Read the events until now, and call their handlers."""
+        self.call_handlers(self.collect())
+
+    def call_handlers(self, until_ns: int) -> None:
+        """Call the handlers of the collected events until ``until_ns``."""
         handlers = self.handlers
-        for time_ns, event_id, fields in self.events(self.collect()):
+        for time_ns, event_id, fields in self._store.events(until_ns):
             if event_id in handlers:
                 handlers[event_id](time_ns, *fields)
 
@@ -186,9 +195,6 @@ class EventRecording:
     def lost(self) -> int:
         """Return the number of events that the kernel has dropped so far, plus the number of garbled pages."""
         return self._store.garbled_pages + sum(cpu.lost() for cpu in self.instance.cpus)
-
-    def events(self, until_ns: int) -> Iterator[Event]:
-        return self._store.events(until_ns)
 
     def remove(self) -> None:
         self.instance.remove()

@@ -61,15 +61,17 @@ class Syncs(EventRecording):
         self._end_events = EventSwitch("ext4/ext4_sync_file_exit", "f2fs/f2fs_sync_file_exit")
         self._entry_count = 0
         self._entry_events = EventSwitch(*NAME_EVENTS)
-        super().__init__(name, lambda: self._enable("" if device is None else f"dev == {device}"))
+        self._device_filter = "" if device is None else f"dev == {device}"
+        super().__init__(name)
 
     @property
     def names_recorded(self) -> bool:
         """Whether new entries of directories are recorded now."""
         return self._has_names and self._entry_events.is_on
 
-    def _enable(self, device_filter: str) -> None:
-        handle, file_fields = self.handle, ("common_pid", "dev", "ino")
+    def _enable(self) -> None:
+        handle, file_fields = self.handle_if_supported, ("common_pid", "dev", "ino")
+        device_filter = self._device_filter
         handle(TracedEvent("ext4/ext4_sync_file_enter", file_fields, device_filter), self.begin)
         handle(TracedEvent("f2fs/f2fs_sync_file_enter", file_fields, device_filter), self.begin)
         handle(TracedEvent("xfs/xfs_file_fsync", file_fields, device_filter), self._begin_without_end)

@@ -51,7 +51,7 @@ class WaitRecording(EventRecording):
         self._processes: dict[int, TracedProcess] = {}
         self._rows = WaitRows()
         self._row_of_sync: dict[tuple[int, SyncedFile], WaitRow] = {}
-        super().__init__(name, self._enable)
+        super().__init__(name)
 
     def _enable(self) -> None:
         device_filter = f"dev == {self._device}" if self._device is not None else ""
@@ -60,7 +60,7 @@ class WaitRecording(EventRecording):
                 if self._calls or name not in FREQUENT_EVENTS:
                     # FUA writes are not filtered by device here, but in _new_row
                     filter_ = FILTERS.get(name) or (device_filter if "dev" in fields else "")
-                    self.handle(TracedEvent(name, fields, filter_), getattr(self.waits, handler))
+                    self.handle_if_supported(TracedEvent(name, fields, filter_), getattr(self.waits, handler))
         if not self.handlers:
             raise TracefsError("this kernel has no trace event for sync calls or for filesystem syncs")
         if self._pid is not None:
@@ -69,7 +69,7 @@ class WaitRecording(EventRecording):
     def _follow(self, pid: int) -> None:
         """Count only this process and its descendants, including those that end quickly."""
         self._lineage = lineage = Lineage()
-        if not self.handle(FORK, lambda _, parent, child: lineage.add_fork(parent, child)):
+        if not self.handle_if_supported(FORK, lambda _, parent, child: lineage.add_fork(parent, child)):
             raise TracefsError("this kernel has no trace event for new processes")
         lineage.add("own", family([pid]))
 
@@ -151,10 +151,10 @@ class WatchSession(WaitRecording):
 
     def _enable(self) -> None:
         super()._enable()
-        self.handle(COMMIT_BEGAN, self._commit_began)
-        self.handle(COMMIT_ENDED, self._commit_ended)
-        self.handle(ERROR_SET, self._error_set)
-        self.handle(ERROR_RETURNED, self._error_returned)
+        self.handle_if_supported(COMMIT_BEGAN, self._commit_began)
+        self.handle_if_supported(COMMIT_ENDED, self._commit_ended)
+        self.handle_if_supported(ERROR_SET, self._error_set)
+        self.handle_if_supported(ERROR_RETURNED, self._error_returned)
         self._devices = DeviceRecording(f"{self.name}-devices")
 
     def _commit_began(self, time_ns: int, device: int) -> None:

@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -60,7 +59,7 @@ def test_a_missing_event_is_named() -> None:
         recording("missing") as made,
         pytest.raises(TracefsError, match="this kernel has no event block/no_such_event"),
     ):
-        made.enable(TracedEvent("block/no_such_event", ("dev",)))
+        made.handle(TracedEvent("block/no_such_event", ("dev",)), print)
 
 
 def test_a_watch_works_without_a_missing_event(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,21 +96,21 @@ def test_a_watch_that_cannot_start_leaves_no_instance(monkeypatch: pytest.Monkey
     assert not list(instances.glob(f"fstui-broken-{os.getpid()}*"))
 
 
-def pids_of_forks(made: EventRecording) -> list[int]:
-    made.collect()
-    return [parent for _, _, (parent, _) in made.events(time.monotonic_ns())]
-
-
 def test_two_instances_do_not_disturb_each_other() -> None:
     """Each instance has its own buffer, filters and switches, as perf and trace-cmd have."""
     fields = ("parent_pid", "child_pid")
     with recording("other") as other:
-        other.enable(TracedEvent(FORK, fields, "parent_pid == 1"))
+        of_init: list[int] = []
+        other.handle(TracedEvent(FORK, fields, "parent_pid == 1"), lambda _, parent, child: of_init.append(parent))
         with recording("own") as own:
-            own.enable(TracedEvent(FORK, fields, f"parent_pid == {own.thread}"))
+            of_thread: list[int] = []
+            own_forks = TracedEvent(FORK, fields, f"parent_pid == {own.thread}")
+            own.handle(own_forks, lambda _, parent, child: of_thread.append(parent))
             subprocess.run(["true"], check=True)
-            assert set(pids_of_forks(own)) == {own.thread}
-            assert own.thread not in pids_of_forks(other)
+            own.read()
+            other.read()
+            assert set(of_thread) == {own.thread}
+            assert own.thread not in of_init
         assert other.instance.read(f"events/{FORK}/enable").strip() == "1"
         assert other.instance.read(f"events/{FORK}/filter").strip() == "parent_pid == 1"
 
