@@ -18,6 +18,8 @@ MIN_TIMES_P50 = 5
 _OTHER_CALLS = frozenset({"chdir", "fallocate", "mmap", "open"})
 _UNSUPPORTED_ERRNOS = frozenset({errno.EINVAL, errno.EOPNOTSUPP})
 _FULL_ERRNOS = frozenset({errno.ENOSPC, errno.EDQUOT})
+_CHECK_DIRECTORY = "Check that the directory exists and is writable, then run again."
+_FREE_SPACE = "Free some space, then run again."
 _SAVE_DATA = "Copy the data off first. Then look at 'dmesg' and 'smartctl -a DEVICE'."
 
 
@@ -139,8 +141,8 @@ def steps_failed(case: Case) -> Iterator[Conclusion]:
     The note says nothing about the storage.
 
     ## What to do next
-    Check that the directory exists and is writable. If a database did not start, read its error in the result. Then run
-    again.
+    Check that the directory exists and is writable, and that the disk is not full. If a database did not start, read
+    its error in the result. Then run again.
     """
     errors = [(step, step.error) for step in case.steps.all if step.error is not None]
     failed = [(step, error) for step, error in errors if error.errno not in _UNSUPPORTED_ERRNOS]
@@ -155,7 +157,7 @@ def steps_failed(case: Case) -> Iterator[Conclusion]:
             scope="step",
             steps=(failed_step for failed_step, _ in failed),
             evidence=(f"{failed_step.name}: {error.text}" for failed_step, error in failed),
-            next=("Check that the directory exists and is writable, then run again.",),
+            next=(_FREE_SPACE if first_error.errno in _FULL_ERRNOS else _CHECK_DIRECTORY,),
         )
 
 

@@ -114,6 +114,11 @@ def test_failed_steps_with_the_same_name_all_count() -> None:
     assert (found.title, len(found.evidence)) == ("2 of 3 steps failed, the first in chdir", 2)
 
 
+def test_advice_after_a_full_disk_is_to_free_space() -> None:
+    found = finding(verdict(None, step(), failed_step("oltp", "sysbench", errno.ENOSPC)), "steps-failed")
+    assert found.next == ("Free some space, then run again.",)
+
+
 def test_steps_that_failed_with_other_errors_also_count() -> None:
     """A disk that is removed makes ext4 read-only, and later steps fail because a file was left."""
     failures = (failed_step("write", "open", errno.EROFS), failed_step("fsync", "open", errno.EEXIST))
