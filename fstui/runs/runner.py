@@ -233,10 +233,10 @@ class RunInProgress:
             self._save_error = (await self._save()).error
 
     def _skip_reason(self, planned_step: PlannedStep) -> str | None:
-        """Return why the step is skipped: it syncs this filesystem, but the server's data is on another one."""
+        """Return why the step is skipped: it syncs this filesystem, but the server's data may be on another one."""
         if self._server_target is None or planned_step.settings.needs_server:
             return None
-        return f"the data of {self._server_target.path} is not on this filesystem"
+        return f"the data of {self._server_target.path} was not found on this filesystem"
 
     def _current_stack(self) -> tuple[Node, ...]:
         self._machine.survey()
