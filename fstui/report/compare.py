@@ -65,7 +65,10 @@ def _notes(comparison: Comparison) -> Iterator[str]:
         yield f"The same in {'both' if len(comparison.sides) == 2 else 'all'}: {text}"
     if comparison.trust.note:
         yield comparison.trust.note
-    if all(sum(side.step(name) is not None for side in comparison.sides) < 2 for name in comparison.step_names):
+    is_alone = {
+        name: sum(side.step(name) is not None for side in comparison.sides) < 2 for name in comparison.step_names
+    }
+    if len(comparison.sides) > 1 and all(is_alone.values()):
         yield "The runs have no step in common, so nothing is compared."
 
 
