@@ -29,6 +29,8 @@ class FileLocation(NamedTuple):
     """The path in the program's mount namespace."""
     device: int = 0
     """Number of the filesystem's device (major << 20 | minor); 0 if unknown."""
+    inode: int = 0
+    """0 if unknown."""
 
 
 class FileLocations:
@@ -56,7 +58,7 @@ class FileLocations:
     def locate(self, program: TracedProcess, file: SyncedFile) -> FileLocation:
         """Return the location of a file, if it is known or can be found in the remaining time."""
         key, shared_key = (program, file), (program.name, file.device, file.inode)
-        cached = self._locations.get(key) or self._shared_locations.get(shared_key) or FileLocation(None, file.device)
+        cached = self._locations.get(key) or self._shared_locations.get(shared_key) or FileLocation(None, file.device, file.inode)
         now = time.monotonic()
         if self._is_time_up or now - self._searched_at.get(key, -SEARCH_INTERVAL_S) < SEARCH_INTERVAL_S:
             return cached
@@ -79,11 +81,13 @@ class FileLocations:
 
     def _find(self, program: TracedProcess, file: SyncedFile) -> FileLocation:
         if program.is_kernel and (path := backing_files().get((file.device, file.inode))):
-            return FileLocation(path, file.device)
+            return FileLocation(path, file.device, file.inode)
         fd = self._find_descriptor(program, file)
-        if fd is None:
-            return FileLocation(None, file.device)
-        return FileLocation(path_of(program, fd), file.device or self._device_of(program, fdinfo(program, fd)))
+        path = path_of(program, fd) if fd is not None else None
+        if fd is None or path is None:
+            return FileLocation(None, file.device, file.inode)
+        info = fdinfo(program, fd)
+        return FileLocation(path, file.device or self._device_of(program, info), file.inode or info.get("ino", 0))
 
     def _find_descriptor(self, program: TracedProcess, file: SyncedFile) -> str | None:
         """Return the program's descriptor of the file: that of the system call, or another with the same inode."""

@@ -109,10 +109,10 @@ class WaitRecording(EventRecording):
 
     def _new_row(self, thread: int, file: SyncedFile) -> WaitRow:
         program = self._processes[thread]
-        path, device = self._locations.locate(program, file)
-        row_file = SyncedFile(device, file.inode, -1) if file.inode else SyncedFile(device, 0, file.fd)
+        path, device, inode = self._locations.locate(program, file)
+        row_file = SyncedFile(device, inode, -1) if inode else SyncedFile(device, 0, file.fd)
         # up to MAX_ROWS, give each inode its own row, because its path may be found in a later second
-        has_own_row = path or (file.inode and len(self._rows.rows) < MAX_ROWS)
+        has_own_row = path or (inode and len(self._rows.rows) < MAX_ROWS)
         key = WaitKey(program.name, program.is_kernel, row_file if has_own_row else SyncedFile(device))
         is_fua_write = not file.inode and file.fd < 0
         is_unwanted = (
@@ -125,7 +125,7 @@ class WaitRecording(EventRecording):
         row = self._rows.row(key)
         row.path = path
         row.pids.add(thread if program is WORKERS else program.pid)
-        row.inodes |= {file.inode} if file.inode else set()
+        row.inodes |= {inode} if inode else set()
         row.device = block_device(device) if device else None
         row.request_devices = frozenset(request_devices(row.device)) if row.device else frozenset()
         return row

@@ -45,8 +45,17 @@ def test_an_ended_process_had_the_files_of_its_namesakes(tmp_path: Path) -> None
         assert known.path == str(tmp_path / "log")
         assert names.locate(this_program()._replace(pid=UNUSED), file_of_event) == known
         assert names.locate(TracedProcess(UNUSED, 0, "another"), file_of_event) == FileLocation(
-            None, file_of_event.device
+            None, file_of_event.device, file_of_event.inode
         )
+
+
+def test_descriptor_and_inode_lead_to_the_same_location(tmp_path: Path) -> None:
+    """If the trace began in the middle of a sync, only the descriptor of its system call is known."""
+    with (tmp_path / "log").open("w") as file:
+        names = FileLocations()
+        names.begin()
+        by_descriptor = names.locate(this_program(), SyncedFile(fd=file.fileno()))
+        assert by_descriptor == names.locate(this_program(), event_file(file.fileno()))
 
 
 def test_an_interrupted_search_is_repeated_in_the_next_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
