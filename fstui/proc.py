@@ -26,6 +26,8 @@ SYSTEM_CALLS = {
 _IO_BYTES = rb"(?m)^read_bytes: (\d+)\nwrite_bytes: (\d+)"
 _DELETED = " (deleted)"
 _CGROUP_V1_LIMITS = ("read_bps", "write_bps", "read_iops", "write_iops")
+WRITE_LIMITS = ("wbps", "wiops", "write_bps", "write_iops")
+"""The names of limits for writes: the first two are those of cgroup v2."""
 _MEMINFO_LINE = re.compile(r"^(\w+):\s+(\d{1,15}) kB", re.MULTILINE)
 _STUB_NAMES = r"eatmydata|no-?f?sync|fsync-?(off|disable|stub)|fake-?f?sync|disable-?f?sync"
 _DEVICE_NUMBER = r"\d{1,7}:\d{1,7}"

@@ -11,6 +11,7 @@ from fstui.judge.speed.stalls import CPU_SHARE
 from fstui.measure.latency import STALL_P50_FACTOR, stall_limit_ns
 from fstui.model.quantities import counted, duration_ns, percent, rate, size
 from fstui.model.recording import Bucket, Cause, Incident, ProcessIo, Record, RecordedWait, Second, Window
+from fstui.proc import WRITE_LIMITS
 
 MIN_WINDOWS = 6
 """A program has a typical sync time if it synced in at least this many windows of ten seconds."""
@@ -49,7 +50,6 @@ MAX_BUCKETS = 60
 _LAST_ROW_MARGIN_S = 0.001
 """A time this close before the end of the timeline is in its last row."""
 _ROW_WIDTHS_S = (10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600, 86400)
-WRITE_LIMITS = ("wbps", "wiops", "write_bps", "write_iops")
 
 
 class Slowdown(NamedTuple):

@@ -49,6 +49,9 @@ class FileWaits(Base, frozen=True, kw_only=True):
     """Age of the oldest sync still in flight."""
     failed: dict[int, int] = {}
     """By errno: how many syncs failed."""
+    io_limits: tuple[str, ...] = ()
+    """Limits of the program's cgroup for writes to the device, such as ``vda wiops 100``. Only for the program that
+    waited longest in a second."""
 
     @property
     def program_label(self) -> str:

@@ -29,6 +29,10 @@ MAIN_CAUSE_SHARE = 0.5
 """If the device, or waiting for a CPU, takes at least this share of a sync's time, it is the main cause."""
 HIGH_CPU_PRESSURE = 0.5
 """If some process waited for a CPU for at least this share of the time, busy CPUs may be why syncs are slow."""
+MAX_WRITES_PER_SYNC = 4
+"""A sync sends at most about this many writes and flushes to the device, so a higher I/O limit does not delay it."""
+MIN_LIMIT_SHARE = 0.5
+"""A limit in bytes/s is reached if at least this share of it is written to the device."""
 STUCK_SYNC_NS = 1_000_000_000
 MIN_FLUSHES = 20
 """Minimum number of flushes of a device from which its typical flush time is calculated."""
@@ -140,20 +144,43 @@ def _conclude_from_times(
         )
         return WatchConclusion("disk", sentence)
     waits = f"{who} waits {mean} per sync on average ({where}). {disk.time_text}"
-    cpu_share = program.cpu_ns / max(1, program.waited_ns)
-    if cpu_share >= MAIN_CAUSE_SHARE and not waits_for_disk:
-        return WatchConclusion(
-            "cpu",
-            f"The CPU is busy: {waits}. The CPU may explain up to {percent(cpu_share)} of all these times.",
-        )
-    # no row shows whether the kernel threads that serve the sync waited for a CPU
-    if _pressure(counts) >= HIGH_CPU_PRESSURE and not waits_for_disk:
-        return WatchConclusion("unknown", f"The cause is not certain: {waits}. {_cpu_shortage(counts, cpu_share)}")
+    if not waits_for_disk and (conclusion := _conclude_above_disk(program, per_s, counts, waits)):
+        return conclusion
     if is_quick:
         return WatchConclusion("program", f"The program syncs too often: {syncs} {average}. {disk.time_text}.")
     slow = "A layer above the disk is slow" if disk.upper else "The filesystem is slow"
     commits = _commits(program.worst_row.device, counts.commits, counts.elapsed_s)
     return WatchConclusion("filesystem", f"{slow}: {waits}{commits}.")
+
+
+def _conclude_above_disk(
+    program: WaitingProgram, per_s: float, counts: WatchCounts, waits: str
+) -> WatchConclusion | None:
+    """Return the conclusion if a limit or a lack of CPU explains the waits. ``waits``: sentences about them."""
+    if limit := _reached_limit(program, per_s, counts):
+        return WatchConclusion("unknown", f"The program probably waits because of an I/O limit: {waits}. {limit}")
+    cpu_share = program.cpu_ns / max(1, program.waited_ns)
+    if cpu_share >= MAIN_CAUSE_SHARE:
+        return WatchConclusion(
+            "cpu",
+            f"The CPU is busy: {waits}. The CPU may explain up to {percent(cpu_share)} of all these times.",
+        )
+    # no row shows whether the kernel threads that serve the sync waited for a CPU
+    if _pressure(counts) >= HIGH_CPU_PRESSURE:
+        return WatchConclusion("unknown", f"The cause is not certain: {waits}. {_cpu_shortage(counts, cpu_share)}")
+    return None
+
+
+def _reached_limit(program: WaitingProgram, syncs_per_s: float, counts: WatchCounts) -> str:
+    """Return a sentence about a limit of the program's cgroup that it probably reaches; empty if there is none."""
+    for text in program.worst_row.io_limits:
+        device, what, value = text.split(" ")
+        bytes_per_s = sum(row.written_bytes or 0 for row in counts.devices if row.device == device) / counts.elapsed_s
+        is_rate = what.endswith("bps")
+        if int(value) <= (bytes_per_s / MIN_LIMIT_SHARE if is_rate else MAX_WRITES_PER_SYNC * syncs_per_s):
+            most = f"{size(int(value))}/s" if is_rate else f"{value} writes/s"
+            return f"Its cgroup may write at most {most} to {device} ({what})."
+    return ""
 
 
 def _pressure(counts: WatchCounts) -> float:

@@ -45,9 +45,9 @@ sys.stdin.readline()
 """
 
 
-def syncing(how: str, path: Path) -> AbstractContextManager[subprocess.Popen[str]]:
+def syncing(how: str, path: Path, within: tuple[str, ...] = ()) -> AbstractContextManager[subprocess.Popen[str]]:
     """A program that has opened its file and waits for the start."""
-    return processes.program(PROGRAM, how, path, SYNCS)
+    return processes.program(PROGRAM, how, path, SYNCS, within=within)
 
 
 def sync(program: subprocess.Popen[str]) -> None:
@@ -134,6 +134,18 @@ def test_an_msync_that_does_not_wait_is_no_sync(workshop: Path) -> None:
         report = ended(watching)
     assert report.untraced is None
     assert [row for row in report.total.waits if row.pid == program.pid] == []
+
+
+def test_a_limit_of_the_cgroup_is_read(workshop: Path) -> None:
+    with disks.on_loop(workshop) as storage:
+        assert storage.device
+        with disks.write_limit(storage.device, per_s=100) as within:
+            path = storage.directory / "file"
+            with syncing("fdatasync", path, within) as program, watch("--mount", storage.directory) as watching:
+                sync(program)
+                report = ended(watching)
+    (limit,) = row_of(report, path).io_limits
+    assert limit.startswith(f"{storage.device} ") and limit.endswith("iops 100")
 
 
 @pytest.mark.parametrize("fstype", ["xfs", "btrfs"])

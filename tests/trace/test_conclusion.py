@@ -110,6 +110,24 @@ def test_quick_syncs_may_wait_for_a_cpu(
 
 
 @pytest.mark.parametrize(
+    ("limit", "culprit", "words"),
+    [
+        ("sda wiops 40", "unknown", "I/O limit: mariadbd (50) waits 40.0 ms per sync on average"),
+        ("sda wiops 40", "unknown", "Its cgroup may write at most 40 writes/s to sda (wiops)."),
+        ("sda wbps 1048576", "unknown", "Its cgroup may write at most 1.0 MiB/s to sda (wbps)."),
+        ("sda wiops 100000", "filesystem", "The filesystem is slow"),
+        ("sda wbps 1073741824", "filesystem", "The filesystem is slow"),
+    ],
+)
+def test_an_io_limit_may_delay_syncs_above_the_device(limit: str, culprit: str, words: str) -> None:
+    sda = WatchedDevice(device="sda", writes=400, written_bytes=9 << 20, flushes=200)
+    found = conclude(watched(waiting(200, 40.0, 2.0, io_limits=(limit,)), devices=(sda,)))
+    assert found.culprit == culprit and words in found.sentence
+    slow_disk = conclude(watched(waiting(200, 40.0, 38.0, io_limits=(limit,)), devices=(sda,)))
+    assert slow_disk.culprit == "disk"
+
+
+@pytest.mark.parametrize(
     ("flush_ms", "pressure_s", "culprit", "words"),
     [
         (8, 0.0, "filesystem", "A layer above the disk is slow: mariadbd (50) waits 7.0 ms"),

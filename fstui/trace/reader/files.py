@@ -58,7 +58,11 @@ class FileLocations:
     def locate(self, program: TracedProcess, file: SyncedFile) -> FileLocation:
         """Return the location of a file, if it is known or can be found in the remaining time."""
         key, shared_key = (program, file), (program.name, file.device, file.inode)
-        cached = self._locations.get(key) or self._shared_locations.get(shared_key) or FileLocation(None, file.device, file.inode)
+        cached = (
+            self._locations.get(key)
+            or self._shared_locations.get(shared_key)
+            or FileLocation(None, file.device, file.inode)
+        )
         now = time.monotonic()
         if self._is_time_up or now - self._searched_at.get(key, -SEARCH_INTERVAL_S) < SEARCH_INTERVAL_S:
             return cached

@@ -35,7 +35,7 @@ from fstui.trace.reader.recording import TracedEvent
 from fstui.trace.reader.spans import Span, WaitRow
 from fstui.trace.reader.tracefs import PREFIX, TracefsError, reason_of
 from fstui.trace.reader.waits import EVENTS, FILTERS, FUA_WRITES, SYNC_CALLS, SyncedFile
-from fstui.trace.reader.watch import INTERVAL_S, WaitRecording
+from fstui.trace.reader.watch import INTERVAL_S, WaitRecording, limits_of
 
 WINDOW_S = 10.0
 MAX_TRACED_BYTES = 200_000
@@ -341,16 +341,6 @@ def cgroup_of(pid: int) -> str:
     groups = proc.cgroups(proc.read_text(f"/proc/{pid}/cgroup"))
     paths = (groups.get(hierarchy, "/") for hierarchy in ("", "name=systemd", "blkio", "memory", "cpu"))
     return next((path for path in paths if path != "/"), "")
-
-
-def limits_of(pid: int) -> list[str]:
-    """Return the I/O limits that apply to a process, such as ``vda wiops 100``."""
-    limits = proc.io_limits(proc.mounts(), proc.read_text(f"/proc/{pid}/cgroup"), proc.read_text)
-    lines = []
-    for limit in limits:
-        device, _, setting = limit.what.partition(" ")
-        lines.append(f"{block_device(proc.device_number(device)) or device} {setting} {limit.value}")
-    return list(dict.fromkeys(lines))
 
 
 class HostCounters:

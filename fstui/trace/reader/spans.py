@@ -40,6 +40,7 @@ class WaitRow:
         """By errno."""
         self.cpu_ns = 0
         self.in_flight_ns: int | None = None
+        self.io_limits: list[str] = []
         self.call = ""
         self.slow_syncs: list[tuple[int, int, int]] = []
         """Only in a recording. For each slow sync: end time, duration, and longest possible wait for a CPU, in ns."""
@@ -58,6 +59,7 @@ class WaitRow:
         self.failures.update(later.failures)
         self.cpu_ns += later.cpu_ns
         self.in_flight_ns = later.in_flight_ns
+        self.io_limits = later.io_limits or self.io_limits
         self.call = later.call or self.call
         self.slow_syncs += later.slow_syncs
         self.is_partly_traced |= later.is_partly_traced
@@ -80,6 +82,7 @@ class WaitRow:
             "cpu_ns": self.cpu_ns,
             "in_flight_ns": self.in_flight_ns,
             "failed": dict(self.failures),
+            "io_limits": self.io_limits,
         }
 
 

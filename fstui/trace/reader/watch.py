@@ -194,6 +194,7 @@ class WatchSession(WaitRecording):
         lost = self.lost() + self._devices.lost()
         span.lost, self._lost_before = lost - self._lost_before, lost
         self.add_waits(span)
+        _add_io_limits(span)
         self.waits.clear()
         self._add_devices(span)
         for number, commits in self._commits.items():
@@ -227,6 +228,26 @@ class WatchSession(WaitRecording):
             self._devices.remove()
         finally:
             super().remove()
+
+
+def _add_io_limits(span: Span) -> None:
+    """Add the limits for writes by the program that waited longest. They delay its writes above the device."""
+    rows = (row for row in span.rows.rows.values() if row.pids and not row.key.is_kernel)
+    longest = max(rows, key=lambda row: row.durations.sum_ns + (row.in_flight_ns or 0), default=None)
+    if longest is not None:
+        names = longest.request_devices | {longest.device}
+        limits = (limit.split(" ") for limit in limits_of(min(longest.pids)))
+        longest.io_limits = [" ".join(limit) for limit in limits if limit[0] in names and limit[1] in proc.WRITE_LIMITS]
+
+
+def limits_of(pid: int) -> list[str]:
+    """Return the I/O limits that apply to a process, such as ``vda wiops 100``."""
+    limits = proc.io_limits(proc.mounts(), proc.read_text(f"/proc/{pid}/cgroup"), proc.read_text)
+    lines = []
+    for limit in limits:
+        device, _, setting = limit.what.partition(" ")
+        lines.append(f"{block_device(proc.device_number(device)) or device} {setting} {limit.value}")
+    return list(dict.fromkeys(lines))
 
 
 def wait_for_close(timeout_s: float) -> bool:
