@@ -66,8 +66,6 @@ class Moment(NamedTuple):
     oldest_s: float | None
     """None if the oldest bytes may be older than fstui's first look at their file."""
     names: int | None
-    cached: int | None = None
-    """Bytes that may still be in the caches of disks; None if no disk has a volatile cache."""
 
 
 def _size(mib: float) -> str:
@@ -77,10 +75,9 @@ def _size(mib: float) -> str:
 
 
 BYTES = Figure("bytes", lambda moment: moment.bytes / _MIB, _size, 1)
-CACHED = Figure("in the disk's cache", lambda moment: moment.cached and moment.cached / _MIB, _size, 1 / 16)
 OLDEST = Figure("the oldest", lambda moment: moment.oldest_s, lambda value: f"{value:.0f} s", 10, colour=TIME)
 NAMES = Figure("new names", lambda moment: moment.names, count, 10)
-_FIGURES = ((BYTES, OLDEST, NAMES), (BYTES, OLDEST), (BYTES, CACHED, OLDEST, NAMES))
+_FIGURES = ((BYTES, OLDEST, NAMES), (BYTES, OLDEST), (BYTES, OLDEST, NAMES))
 """The figures to chart in one, two or three columns of charts."""
 
 
@@ -91,7 +88,6 @@ def moment_of(state: AtRisk) -> Moment:
         sum(file.bytes for file in state.files),
         None if oldest and oldest.may_be_older else oldest_s,
         sum(row.count for row in state.names) if state.names_recorded else None,
-        sum(file.cached_bytes for file in state.files) if any(disk.volatile for disk in state.devices) else None,
     )
 
 
