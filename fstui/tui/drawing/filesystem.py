@@ -102,8 +102,8 @@ def detail(
         lines += [line(), *paragraph(remark, width)]
     if columns > 1:
         return [title, *side_by_side([lines, [*conclusions, *evidence]], width)]
-    gap = [line()] if conclusions and not 0 < height < _SMALL_HEIGHT else []
-    return [title, *conclusions, *gap, *lines, *evidence]
+    conclusions += [line()] if conclusions and not 0 < height < _SMALL_HEIGHT else []
+    return [title, *conclusions, *lines, *evidence]
 
 
 def disk(simulated: SimulationParameters, width: int) -> list[Text]:
@@ -165,9 +165,9 @@ def last_minutes(entry: StorageEntry, activity: DeviceActivity, width: int, heig
     lines: list[Text] = []
     for index, group in enumerate(drawn):  # an idle device leaves its lines to the next one
         height_left = height - len(lines)
-        share = height_left // (len(drawn) - index)
-        chart_height = share if share >= _MIN_CHARTS_HEIGHT else height_left
-        lines += charts.device_minutes(" + ".join(group), group, activity.recent, width, chart_height)
+        if height_left // (len(drawn) - index) >= _MIN_CHARTS_HEIGHT:
+            height_left //= len(drawn) - index
+        lines += charts.device_minutes(" + ".join(group), group, activity.recent, width, height_left)
     return lines
 
 
@@ -234,11 +234,9 @@ def _database(database: RunningDatabase, width: int) -> Iterator[Text]:
 
 def _without_place(finding: Finding, target: Target | None) -> Finding:
     """Remove the mount point that the title names: ``ext4 /srv sends`` becomes ``ext4 sends``."""
-    if target is None:
-        return finding
-    place, fstype = f"{target.fstype} {target.mount_point} ", f"{target.fstype} "
-    evidence = tuple(part.replace(place, fstype) for part in finding.evidence)
-    return replace(finding, sentence=finding.sentence.replace(place, fstype), evidence=evidence)
+    place, fstype = (f"{target.fstype} {target.mount_point} ", f"{target.fstype} ") if target else ("", "")
+    sentence, *evidence = (text.replace(place, fstype) for text in (finding.sentence, *finding.evidence))
+    return replace(finding, sentence=sentence, evidence=tuple(evidence))
 
 
 def _conclusion(finding: Finding, width: int) -> list[Text]:

@@ -81,13 +81,7 @@ def scenarios(offers: Sequence[Offer], choices: Choices, width: int) -> TableCon
 
 
 def settings(
-    offer: Offer,
-    choices: Choices,
-    cursor: tuple[str, int],
-    target: Target | None,
-    width: int,
-    *,
-    reported: bool = True,
+    offer: Offer, choices: Choices, cursor: tuple[str, int], target: Target | None, width: int, *, reported: bool = True
 ) -> TableContent:
     """Return a row for each setting, with its name as key. ``cursor``: the selected setting and option.
 
