@@ -143,7 +143,7 @@ async def test_pictures_are_next_to_the_page_or_below_it() -> None:
         assert any(line.startswith("╭── what was measured") for line in tall)
 
 
-@pytest.mark.parametrize("lesson", lessons.lessons(), ids=lambda lesson: lesson.name)
+@pytest.mark.parametrize("lesson", lessons.lessons()[::4], ids=lambda lesson: lesson.name)
 async def test_each_stage_has_two_columns_of_equal_height(lesson: lessons.Lesson) -> None:
     app = PreparedApp()
     async with app.run_test(size=(200, 50)) as pilot:
