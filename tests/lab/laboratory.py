@@ -58,12 +58,14 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
 class Laboratory:
     """Images with one kernel, a wheel of this checkout, and a directory for the disks."""
 
-    def __init__(self, directory: Path, kernel: Kernel, say: Callable[[str], None], patience: float) -> None:
+    def __init__(
+        self, directory: Path, kernel: Kernel, say: Callable[[str], None], patience: float, shared: Path | None
+    ) -> None:
         self.directory = directory
         self._patience = patience
         self.kernel: Kernel = kernel
         self._say = say
-        self._payload = payload(directory, cached(RECIPES[kernel]["base"]), AGENT)
+        self._payload = payload(directory, cached(RECIPES[kernel]["base"]), AGENT, shared=shared)
         self._images: dict[Kind, Image] = {}
 
     def image(self, kind: Kind) -> Image:
@@ -100,17 +102,18 @@ class Laboratory:
             with self.running(name, machine, backing) as vm:
                 make(vm, machine)
                 attach(vm, machine)
-                document = _run(vm, machine)
-        return _measured(judged(document), time.monotonic() - began), document
+                document = run_scenario(vm, machine)
+        return measured(judged(document), time.monotonic() - began), document
 
 
 def judge_again(document: bytes, elapsed_s: float) -> Measured:
     """Judge a saved document with the rules of this checkout."""
     judgement = judge(decode_run(document))
-    return _measured(msgspec.convert(judgement, Judged, from_attributes=True), elapsed_s)
+    return measured(msgspec.convert(judgement, Judged, from_attributes=True), elapsed_s)
 
 
-def _measured(run: Judged, elapsed_s: float) -> Measured:
+def measured(run: Judged, elapsed_s: float) -> Measured:
+    """Return the part of a judged run that is compared with the truth."""
     rules = [f"{found.rule} {found.verdict or 'note'} {found.confidence}" for found in run.findings]
     return Measured(
         verdict=run.verdict, confidence=run.confidence, sentence=run.sentence, rules=rules, elapsed_s=elapsed_s
@@ -136,7 +139,8 @@ def judged(document: bytes | str) -> Judged:
         raise GuestError(f"no run document: {error}\n{document!r:.2000}") from error
 
 
-def _run(vm: Vm, machine: LabMachine) -> bytes:
+def run_scenario(vm: Vm, machine: LabMachine) -> bytes:
+    """Run ``fstui run`` in the guest and return its document. Raises GuestError."""
     command = ["fstui", "run", machine.scenario, MOUNT, "--trust-dir", "--yes", *machine.declare, "--format", "json"]
     for setting in machine.settings:
         command += ["--set", setting]
@@ -150,9 +154,14 @@ def _run(vm: Vm, machine: LabMachine) -> bytes:
 
 
 @contextmanager
-def laboratory(kernel: Kernel, say: Callable[[str], None], patience: float = 1.0) -> Iterator[Laboratory]:
-    """Make a laboratory, in memory if there is room. ``patience`` multiplies the time limits. Raises LabUnavailable."""
+def laboratory(
+    kernel: Kernel, say: Callable[[str], None], patience: float = 1.0, shared: Path | None = None
+) -> Iterator[Laboratory]:
+    """Make a laboratory, in memory if there is room. Raises LabUnavailable.
+
+    ``patience`` multiplies the time limits. ``shared``: where several laboratories keep the code of their guests.
+    """
     shared = Path("/dev/shm")
     room = shared.is_dir() and os.statvfs(shared).f_bavail * os.statvfs(shared).f_frsize > ROOM_BYTES
     with tempfile.TemporaryDirectory(prefix="fstui-lab-", dir=shared if room else None) as directory:
-        yield Laboratory(Path(directory), kernel, say, patience)
+        yield Laboratory(Path(directory), kernel, say, patience, shared)

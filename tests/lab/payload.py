@@ -4,8 +4,8 @@ The guest unpacks the disk itself, because a tar consists of blocks. So new code
 """
 
 import compileall
+import fcntl
 import py_compile
-import shutil
 import subprocess
 import sys
 import tarfile
@@ -18,32 +18,41 @@ from tests.lab.recipe import CHECKOUT, GUEST
 SECTOR = 512
 
 
-def payload(directory: Path, image: Image | None, service: str, *files: Path) -> Path:
+def payload(directory: Path, image: Image | None, service: str, *files: Path, shared: Path | None = None) -> Path:
     """Make the tar in a directory and return it. Raises CalledProcessError if the wheel cannot be built.
 
-    The shell commands ``service`` start what the guest is for. The Python of ``image`` compiles the code, if possible.
+    The shell commands ``service`` start what the guest is for. The code is installed in the directory ``shared``, once
+    for all payloads. The Python of ``image`` compiles it, if possible.
     """
-    wheels, tree, tar = directory / "wheel", directory / "tree", directory / "payload.tar"
-    subprocess.run(
-        [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "-w", wheels, CHECKOUT],
-        check=True, capture_output=True,
-    )  # fmt: skip
-    with zipfile.ZipFile(next(wheels.glob("*.whl"))) as wheel:
-        wheel.extractall(tree)
-    for file in (GUEST / "start", GUEST / "agent.py", *files):
-        shutil.copy(file, tree)
-    (tree / "service").write_text(service)
-    shutil.copytree(GUEST / "scenarios", tree / "scenarios")
-    if image is None or not _compiled_by_guest(tree, image):
-        # A guest with another Python version ignores these files.
-        compileall.compile_dir(tree, quiet=1, invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
+    tar, started = directory / "payload.tar", directory / "service"
+    started.write_text(service)
     with tarfile.open(tar, "w") as archive:
-        archive.add(tree, ".")
+        archive.add(_installed(shared or directory, image), ".")
+        for file in (started, GUEST / "scenarios", GUEST / "start", GUEST / "agent.py", *files):
+            archive.add(file, f"./{file.name}")
     with tar.open("ab") as end:
         end.write(b"\0" * (-end.tell() % SECTOR))
-    shutil.rmtree(wheels)
-    shutil.rmtree(tree)
     return tar
+
+
+def _installed(directory: Path, image: Image | None) -> Path:
+    """Return the tree of installed files. Another process may make it at the same time."""
+    # all images with one kernel have the same Python
+    tree = directory / f"tree-{Path(image.directory).name.split('-')[1] if image else 'host'}"
+    with (directory / "tree.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not tree.exists():
+            made = directory / "made"
+            wheels = directory / "wheel"
+            pip = (sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "-w")
+            subprocess.run([*pip, wheels, CHECKOUT], check=True, capture_output=True)
+            with zipfile.ZipFile(next(wheels.glob("*.whl"))) as wheel:
+                wheel.extractall(made)
+            if image is None or not _compiled_by_guest(made, image):
+                # A guest with another Python version ignores these files.
+                compileall.compile_dir(made, quiet=1, invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
+            made.rename(tree)
+    return tree
 
 
 def _compiled_by_guest(tree: Path, image: Image) -> bool:

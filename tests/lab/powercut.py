@@ -17,7 +17,7 @@ import msgspec
 
 from fstui.model.judgement import Verdict
 from tests.lab.backing import Backing, copy
-from tests.lab.laboratory import Laboratory, attach, judged, make
+from tests.lab.laboratory import Laboratory, Measured, attach, judged, make, measured, run_scenario
 from tests.lab.machine import MOUNT, LabMachine
 from tests.lab.vm import GuestError, Vm
 
@@ -62,6 +62,27 @@ def cut_power(lab: Laboratory, name: str, machine: LabMachine, cuts: int) -> Ite
             if again and not intact:
                 _restore(lab.directory / name, machine)
                 log = _boot_and_write(lab, name, machine, backing, state)
+
+
+def measure_and_cut(lab: Laboratory, name: str, machine: LabMachine) -> tuple[Measured, Cut]:
+    """Measure an honest machine, then cut its power once. Raises GuestError if a command fails.
+
+    This needs two boots, and ``measure`` and ``cut_power`` need four: an honest machine keeps a stack that was made
+    just before the cut, and the measurement does not change it.
+    """
+    began = time.monotonic()
+    with lab.backing(name, machine) as backing:
+        state = _state_disk(lab.directory / name)
+        with _serving(backing), lab.running(name, machine, backing, state) as vm:
+            vm.must("mount $state /var/lib/lab")
+            make(vm, machine)
+            attach(vm, machine)
+            found = measured(judged(run_scenario(vm, machine)), time.monotonic() - began)
+            vm.must(f"sync {' '.join(vm.devices.values())}")
+            log = _write(vm, machine, lab.directory / name)
+        with _serving(backing), lab.running(name, machine, backing, state) as vm:
+            vm.must("mount $state /var/lib/lab")
+            return found, _verify(vm, machine, log)
 
 
 @contextmanager

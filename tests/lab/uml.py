@@ -82,10 +82,10 @@ class UmlHost(msgspec.Struct, frozen=True, kw_only=True):
             "--installed", "/usr/local/bin/fstui", *options,
         ]  # fmt: skip
 
-    def make(self) -> None:
-        """Make the payload: fstui, sshd's key, and the driver of the disk."""
+    def make(self, shared: Path | None = None) -> None:
+        """Make the payload: fstui, sshd's key, and the driver of the disk. ``shared``: as in ``payload``."""
         run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", self.file("key"))
-        payload(Path(self.home), self.image, self.service, self.file("key.pub"), *DRIVERS)
+        payload(Path(self.home), self.image, self.service, self.file("key.pub"), *DRIVERS, shared=shared)
 
     def make_disk(self) -> None:
         self.file("host.json").write_bytes(msgspec.json.encode(self))

@@ -6,6 +6,7 @@ between is not in the row of its file, but in the line of the disk. So the sums 
 
 import json
 from datetime import date
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -32,7 +33,7 @@ TODAY = selection(date.today(), {name: load(name) for name in names()}, proven()
 @pytest.mark.root
 @pytest.mark.timeout(1800)
 @pytest.mark.skipif(TODAY is None, reason="the laboratory cuts the power of other machines today")
-def test_a_power_cut_of_a_guest_takes_what_is_reported() -> None:
+def test_a_power_cut_of_a_guest_takes_what_is_reported(shared: Path) -> None:
     image = cached(RECIPES[KERNEL]["base"])
     if lacking := [*missing_tools(), *([] if image else [f"python -m tests.lab build --kernel {KERNEL}"])]:
         pytest.skip(f"THE LABORATORY DID NOT RUN: missing: {', '.join(lacking)}")
@@ -40,7 +41,7 @@ def test_a_power_cut_of_a_guest_takes_what_is_reported() -> None:
     machine = load(TODAY)
     stack = msgspec.structs.replace(machine.stack, attach=[ATTACH[TODAY]])
     machine = msgspec.structs.replace(machine, stack=stack)
-    with laboratory(KERNEL, print, PATIENCE) as lab, lab.backing(TODAY, machine) as backing:
+    with laboratory(KERNEL, print, PATIENCE, shared) as lab, lab.backing(TODAY, machine) as backing:
         backing.start()
         with lab.running(TODAY, machine, backing) as vm:
             make(vm, machine)

@@ -18,11 +18,11 @@ CUTS = 2
 
 
 @pytest.fixture(scope="module")
-def host(tmp_path_factory: pytest.TempPathFactory) -> UmlHost:
+def host(tmp_path_factory: pytest.TempPathFactory, shared: Path) -> UmlHost:
     if lacking := uml.missing():
         pytest.skip(f"THE LABORATORY DID NOT RUN: missing: {', '.join(lacking)}")
     made = UmlHost(home=str(tmp_path_factory.mktemp("uml")), image=build(uml.RECIPE), ignored=0)
-    made.make()
+    made.make(shared)
     return made
 
 

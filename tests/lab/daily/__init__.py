@@ -1,0 +1,1 @@
+"""The part of the laboratory that ``tests/run`` starts each day."""
