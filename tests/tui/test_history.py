@@ -197,13 +197,25 @@ async def test_selected_run_shows_its_verdict() -> None:
         assert (await settled(pilot))[0].startswith(" fstui  saved run ") and "2026 " in screen_lines(app)[0]
 
 
-async def test_long_series_is_a_chart() -> None:
+async def test_long_series_shows_the_runs_around_the_selected_one() -> None:
     for day in range(1, 29):
         saved(f"aaa1{day:02}", day, day)
     app = PreparedApp()
-    async with app.run_test(size=(120, 40)) as pilot:
-        bars = [line for line in await press(pilot, "h", "t") if "█" in line]
-        assert len(bars) > 4 and bars[0].count("█") < bars[-1].count("█")
+    async with app.run_test(size=(80, 24)) as pilot:
+        lines = await press(pilot, "h", "t")
+        assert any("28 Oct" in line for line in lines) and any(" more" in line for line in lines)
+        assert any(line.startswith("▌") and "18 Oct" in line for line in await press(pilot, *["left"] * 10))
+
+
+async def test_click_selects_a_run_of_the_trend() -> None:
+    saved("aaa111", 1)
+    saved("bbb222", 2)
+    app = PreparedApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        lines = await press(pilot, "h", "t")
+        y = next(y for y, line in enumerate(lines) if "01 Oct 08:00:00" in line)
+        await pilot.click(offset=(9, y))
+        assert isinstance(app.screen, TrendScreen) and app.screen.chosen and app.screen.chosen.id == "aaa111"
 
 
 async def test_settings_that_differ_are_shown() -> None:

@@ -95,11 +95,6 @@ def blocks(latencies: Sequence[float | None], scale: LogScale | None = None) -> 
     return "".join(_BLOCKS[1 + min(int(scale.position(value) * 7), 6)] if value else " " for value in latencies)
 
 
-def block_cell(eighths: int, row: int) -> str:
-    """Return the character of a column in a row. ``eighths``: the height of the column; row 0 is the lowest."""
-    return _BLOCKS[min(max(eighths - 8 * row, 0), 8)]
-
-
 def braille_cell(left: int, right: int, row: int) -> str:
     """Return the character of two columns in a row. Their heights are in dots, four per row; row 0 is the lowest."""
     left_dots, right_dots = (min(max(dots - 4 * row, 0), 4) for dots in (left, right))

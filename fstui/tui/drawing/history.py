@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
-from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,6 @@ from fstui.tui.drawing.cells import (
     Column,
     colour_meters,
     drawn_width,
-    fit,
     fit_columns,
     line,
     paragraph,
@@ -33,8 +31,9 @@ from fstui.tui.drawing.cells import (
     rule,
     selectable_row,
     styled_row,
+    window,
 )
-from fstui.tui.styles import AREA, FAINT, HEAD, KEY, SELECTED, WARNING, speed_style, verdict_style
+from fstui.tui.styles import AREA, FAINT, KEY, WARNING, speed_style, verdict_style
 from fstui.tui.widgets.lines import UNBOUNDED
 from fstui.tui.widgets.table import TableContent, row_cells
 
@@ -78,9 +77,6 @@ _REMARKS = Column("REMARKS", 12, gap=2)
 _MARK = "*"
 _MIN_PICTURE_LINES, _MIN_LINES_WITH_PICTURE = 6, 12
 """Height of the smallest heat map, and of the smallest part that shows one: the next step comes first."""
-_MIN_LINES_WITH_HALF = 6
-"""Height of the smallest chart whose axis has a label in the middle."""
-_AXIS_CELLS, _LABEL_CELLS, _BAR_CELLS, _MIN_GAP = 8, 8, 2, 2
 
 
 def rows(runs: Sequence[Summary], marked: Collection[str], width: int) -> TableContent:
@@ -170,19 +166,15 @@ def sorted_by(runs: Sequence[Summary], title: str) -> list[Summary]:
 
 
 def trend(runs: Sequence[Summary], others: int, chosen: Summary, width: int, height: int) -> list[Text]:
-    """Draw a row for each run of a series, the newest first; if they do not fit, a chart.
-
-    ``others``: the number of runs with other settings.
-    """
+    """Draw a row for each run of a series, the newest first. ``others``: the number of runs with other settings."""
     note = f"without {counted(others, 'run')} with other settings" if others else ""
     title = rule(width, f"{chosen.rate_of}/s by run", note)
-    if len(runs) + 2 > height:
-        return [title, *_chart(runs, chosen, width, height - 1)]
     top, newest_first = charts.round_up(max(run.rate_per_s for run in runs)), runs[::-1]
     columns = fit_columns(TREND, width - 4)
     bar = next(column.width for column in columns if column.title == "BAR")
 
-    def draw(run: Summary) -> Text:
+    def draw(index: int) -> Text:
+        run = newest_first[index]
         glyph, style = verdict_style(run.verdict)
         values = {
             "WHEN": moment(run.started_at, "%d %b %H:%M:%S"),
@@ -199,50 +191,8 @@ def trend(runs: Sequence[Summary], others: int, chosen: Summary, width: int, hei
         return drawn
 
     titles = {column.title: column.title for column in columns} | {"BAR": f"0…{_rate(top)}"}
-    return [title, line((f"   {row(columns, titles)}", FAINT)), *map(draw, newest_first)]
-
-
-def _chart(runs: Sequence[Summary], chosen: Summary, width: int, height: int) -> list[Text]:
-    """Draw a bar for each of the last runs of a series, on an axis from zero, with their times.
-
-    The chosen bar is brighter. If it is older than the bars that fit, they begin with it.
-    """
-    rows = max(height - 2, 1)
-    rows -= rows >= _MIN_LINES_WITH_HALF and rows % 2 == 0  # an odd number has a line in the middle
-    bars_width = max(width - _AXIS_CELLS - 1, 2)
-    start = max(min(len(runs) - bars_width // 2, runs.index(chosen)), 0)
-    shown = runs[start : start + bars_width // 2]
-    cells = bars_width // len(shown)
-    top = charts.round_up(max(run.rate_per_s for run in shown))
-    eighths = [max(round(run.rate_per_s / top * 8 * rows), 1) for run in shown]
-    colours = [verdict_style(run.verdict)[1].removeprefix(HEAD).strip() or AREA for run in shown]
-    styles = [colour if run == chosen else f"dim {colour}" for run, colour in zip(shown, colours, strict=True)]
-    half = {rows // 2: _rate(top / 2)} if rows >= _MIN_LINES_WITH_HALF else {}
-    ticks = half | {rows - 1: _rate(top), 0: "0"}
-    lines = []
-    for y in reversed(range(rows)):
-        tick = ticks.get(y, "")
-        axis = f"{tick:>{_AXIS_CELLS - 2}} {'┤' if tick else '│'}"
-        bars = ((charts.block_cell(full, y) * min(cells - 1, _BAR_CELLS)).center(cells) for full in eighths)
-        lines.append(line((axis, FAINT), *zip(bars, styles, strict=True)))
-    lines.append(line(" " * _AXIS_CELLS, *(span for run in shown for span in _bar_label(run, chosen, cells))))
-    return [*lines, line((" " * _AXIS_CELLS + _bar_times(shown, cells, bars_width), FAINT))]
-
-
-def _bar_label(run: Summary, chosen: Summary, cells: int) -> list[tuple[str, str]]:
-    glyph, style = verdict_style(run.verdict)
-    label = f"{glyph} {_rate(run.rate_per_s)}" if cells >= _LABEL_CELLS else glyph
-    before, label, after = label.center(cells).partition(label)
-    return [(before, ""), (label, f"{style} {SELECTED}" if run == chosen else style), (after, "")]
-
-
-def _bar_times(runs: Sequence[Summary], cells: int, width: int) -> str:
-    """Return the times of the bars, of as many as fit."""
-    times = [moment(run.started_at, "%d %b %H:%M:%S") for run in runs]
-    longest = max(map(len, times))
-    step = ceil((longest + _MIN_GAP) / cells)
-    starts = (start for start in range(0, len(runs), step) if start * cells + longest <= width)
-    return "".join(times[start].center(cells) if step == 1 else fit(times[start], step * cells) for start in starts)
+    rows = window(len(runs), draw, newest_first.index(chosen), height - 2)
+    return [title, line((f"   {row(columns, titles)}", FAINT)), *rows]
 
 
 def series_rows(series: Sequence[Sequence[Summary]], width: int) -> TableContent:

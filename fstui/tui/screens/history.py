@@ -294,9 +294,8 @@ class TrendScreen(HistoryScreen):
     )
     HELP_TEXT = (
         "A series is at least two finished runs of one scenario with the same settings on one filesystem, without "
-        "--max-rate or --idle. CHANGE is the last rate divided by the first. The runs of the selected series follow, "
-        "with bars from 0; many runs are a chart, in the colours of their verdicts. On the command line: "
-        "fstui history trend."
+        "--max-rate or --idle. CHANGE is the last rate divided by the first. Below are the runs of the selected "
+        "series, the newest first, with bars from 0. On the command line: fstui history trend."
     )
     NAME = "trend"
 
@@ -333,6 +332,11 @@ class TrendScreen(HistoryScreen):
             index = runs.index(chosen) - len(runs) + offset
             self._run_indexes[runs[-1].path] = max(min(index, -1), -len(runs))
             self._show_chosen()
+
+    def action_choose_row(self, part: str, row: int) -> None:
+        """Select the clicked run."""
+        self._run_indexes[self._chosen_series[-1].path] = -1 - row
+        self._show_chosen()
 
     def action_trend(self) -> None:
         """Do nothing: this screen is the trend."""
