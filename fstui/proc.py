@@ -235,6 +235,11 @@ def device_number(text: str) -> int:
     return int(major) << 20 | int(minor)
 
 
+def kernel_device_number(st_dev: int) -> int:
+    """Return the kernel's internal number of a device from its number in stat(2)."""
+    return os.major(st_dev) << 20 | os.minor(st_dev)
+
+
 def unescape(field: bytes) -> str:
     """Return a name without the kernel's escapes, such as ``\\040`` for a space."""
     if b"\\" in field:

@@ -21,7 +21,7 @@ from fstui.measure.wire.stdio import say
 from fstui.trace.reader.exposure import DatedBytes, Exposure, Totals, WriteCaches
 from fstui.trace.reader.files import block_device, request_devices
 from fstui.trace.reader.new_entries import NewEntries, find_directory, writeback_age_s
-from fstui.trace.reader.open_files import EVERYTHING, CachestatError, Opener, OpenFile, OpenFiles, Scope
+from fstui.trace.reader.open_files import EVERYTHING, Opener, OpenFile, OpenFiles, Scope
 from fstui.trace.reader.processes import ProcessCache, TracedProcess
 from fstui.trace.reader.program import serve
 from fstui.trace.reader.syncs import FileNumber, Syncs
@@ -67,18 +67,14 @@ class FileRow(Exposure):
 class AtRiskTracker:
     """The bytes and names that are at risk, and since when. Times are seconds of CLOCK_MONOTONIC."""
 
-    def __init__(self, scope: Scope, syncs: Syncs | None, untraced: str | None = None) -> None:
-        """``untraced``: why ``syncs`` is None. Raises CachestatError if neither bytes nor syncs can be counted."""
+    def __init__(self, scope: Scope, syncs: Syncs | None, untraced: str | None) -> None:
+        """``untraced``: why ``syncs`` is None. Raises TracefsError if neither bytes nor syncs can be counted."""
         self.untraced = untraced
         self._start = self._now = time.monotonic()
         self._scope, self._syncs = scope, syncs
-        self._unsupported: str | None = None
-        try:
-            self._open_files: OpenFiles | None = OpenFiles(scope)
-        except CachestatError as reason:
-            if syncs is None:
-                raise
-            self._open_files, self._unsupported = None, str(reason)
+        self._open_files = OpenFiles(scope)
+        if self._open_files.unsupported and syncs is None:
+            raise TracefsError(self._open_files.unsupported)
         self._caches = WriteCaches()
         self._rows: dict[OpenFile, FileRow] = {}
         self._programs: dict[tuple[int, int], ProgramRow] = {}
@@ -97,8 +93,7 @@ class AtRiskTracker:
 
     def update(self) -> dict[str, Any]:
         last_update, self._now = self._now, time.monotonic()
-        if self._open_files:
-            self._open_files.scan()
+        self._open_files.scan()
         if self._syncs:
             self._syncs.read()
         self._caches.poll()  # after the syncs were read, so that the flushes of ended syncs are counted
@@ -110,7 +105,7 @@ class AtRiskTracker:
         for program in self._programs.values():
             program.direct_files = {}
         synced_files = self._running_sync_starts.keys() | (self._syncs.ended_syncs.keys() if self._syncs else set())
-        for file in self._open_files.files.values() if self._open_files else ():
+        for file in self._open_files.files.values():
             row = self._rows.get(file)
             is_synced = bool(synced_files) and key_of(file) in synced_files
             if file.unwritten_bytes or file.is_direct or (row and row.total) or is_synced:
@@ -128,20 +123,14 @@ class AtRiskTracker:
         Either the thread of the sync has ended, or the filesystem has no event for the end of a sync. In the second
         case, the sync is over when its file is not being written and the disks were flushed after the sync began.
         """
+        files = {key_of(file): file for file in self._open_files.files.values()} if syncs.running_syncs else {}
         for thread, (key, began_ns, has_end_event) in list(syncs.running_syncs.items()):
-            file = self._open_file(key)
+            file = files.get(key)
             is_over = not has_end_event and (
                 file is None or (not file.writeback_bytes and self._flushed_at(file) >= began_ns / 1e9)
             )
             if is_over or not os.path.exists(f"/proc/{thread}"):
                 syncs.end(began_ns, thread)  # the time of the end is not known, so use that of the start
-
-    def _open_file(self, key: FileNumber) -> OpenFile | None:
-        device, inode = key
-        files = self._open_files.files if self._open_files else {}
-        if device:  # 0 for btrfs
-            return files.get((os.makedev(device >> 20, device & 0xFFFFF), inode))
-        return next((file for file in files.values() if key_of(file) == key), None)
 
     def _flushed_at(self, file: OpenFile) -> float:
         disks = disks_of(file.device)
@@ -223,7 +212,7 @@ class AtRiskTracker:
 
     def _program_of_thread(self, thread: int) -> ProgramRow | None:
         process = self._threads[thread]
-        opener = self._open_files.processes.get(process.pid) if self._open_files else None
+        opener = self._open_files.processes.get(process.pid)
         if opener:
             return self._program_of_process(opener) if opener.in_scope else None
         if self._scope.pid in (None, process.pid):
@@ -231,10 +220,9 @@ class AtRiskTracker:
         return None
 
     def _forget(self) -> None:
-        if self._open_files:
-            self._open_files.drop(lambda file: file not in self._rows or not self._rows[file].total)
-            for file in self._rows.keys() - set(self._open_files.files.values()):
-                del self._rows[file]
+        self._open_files.drop(lambda file: file not in self._rows or not self._rows[file].total)
+        for file in self._rows.keys() - set(self._open_files.files.values()):
+            del self._rows[file]
         if len(self._programs) > MAX_PROGRAMS:
             active = {program for row in self._rows.values() for program in row.programs}
             active |= {program for program, _ in self._new_entries}
@@ -330,8 +318,8 @@ class AtRiskTracker:
 
     def _limits_as_dict(self) -> dict[str, Any]:
         lost = self._syncs.lost() if self._syncs else 0
-        if not self._open_files:
-            return {"unsupported": self._unsupported, "lost": lost}
+        if self._open_files.unsupported:
+            return {"unsupported": self._open_files.unsupported, "lost": lost}
         covers_all = self._scope == EVERYTHING and not self._open_files.unreadable
         counted = sum(file.unwritten_bytes for file in self._open_files.files.values())
         has_names = bool(self._syncs and self._syncs.names_recorded)
@@ -347,8 +335,7 @@ class AtRiskTracker:
         }
 
     def remove(self) -> None:
-        if self._open_files:
-            self._open_files.close()
+        self._open_files.close()
         if self._syncs:
             self._syncs.remove()
 
@@ -392,7 +379,7 @@ def watch(tracker: AtRiskTracker) -> None:
 
 
 def make_tracker(settings: dict[str, Any]) -> AtRiskTracker:
-    """Raises CachestatError, OSError."""
+    """Raises TracefsError, OSError."""
     syncs: Syncs | None = None
     untraced: str | None = settings["untraced"]
     if settings["name"]:

@@ -154,7 +154,7 @@ def backing_files() -> dict[tuple[int, int], str]:
         loop = path.split("/")[3]
         with contextlib.suppress(OSError), open(path, encoding="utf-8", errors="surrogateescape") as file:
             device, inode = loop_status(loop)
-            loops[os.major(device) << 20 | os.minor(device), inode] = f"{file.read().rstrip()} ({loop})"
+            loops[proc.kernel_device_number(device), inode] = f"{file.read().rstrip()} ({loop})"
     return loops
 
 

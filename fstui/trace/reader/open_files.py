@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from fstui import proc
 from fstui.trace.reader.processes import KERNEL_THREAD
-from fstui.trace.reader.tracefs import TracefsError, system_call
+from fstui.trace.reader.tracefs import system_call
 
 PIDFD_GETFD, CACHESTAT = 438, 451
 """System call numbers since Linux 5.6 and 6.5, the same on every architecture (asm-generic/unistd.h)."""
@@ -42,15 +42,25 @@ _CACHESTAT = struct.Struct("=2Q5Q")
 _cachestat_buffer = ctypes.create_string_buffer(_CACHESTAT.size)
 
 
-class CachestatError(TracefsError):
-    """The kernel has no cachestat(2), or does not allow it. The message is one sentence for the user."""
-
-
 def dirty_and_writeback(fd: int) -> tuple[int, int]:
     """Return the bytes of a file's dirty pages, and of its pages that are being written. Raises OSError."""
     system_call(CACHESTAT, fd, ctypes.byref(_cachestat_buffer), ctypes.byref(_cachestat_buffer, 16), 0)
     _, _, _, dirty, writeback, _, _ = _CACHESTAT.unpack_from(_cachestat_buffer)
     return dirty * PAGE_BYTES, writeback * PAGE_BYTES
+
+
+def why_unsupported() -> str:
+    """Return why cachestat(2) cannot be used, as a sentence; empty if it can be used."""
+    fd = os.open("/proc/self/exe", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        dirty_and_writeback(fd)
+    except OSError as error:
+        if error.errno == errno.ENOSYS:
+            return "this kernel has no cachestat, which is in Linux 6.5 and later"
+        return f"cachestat is refused ({error.strerror}): run as root, outside a container"
+    finally:
+        os.close(fd)
+    return ""
 
 
 class Opener:
@@ -147,8 +157,9 @@ EVERYTHING = Scope()
 class OpenFiles:
     """The files that processes have open for writing, and how many of their bytes are not written yet."""
 
-    def __init__(self, scope: Scope = EVERYTHING) -> None:
-        """Raises CachestatError."""
+    def __init__(self, scope: Scope) -> None:
+        self.unsupported = why_unsupported()
+        """Why no file is examined; empty if the kernel supports it."""
         self.files: dict[tuple[int, int], OpenFile] = {}
         self.processes: dict[int, Opener] = {}
         self.unreadable = 0
@@ -163,22 +174,8 @@ class OpenFiles:
         self._mounts: dict[int, tuple[int, str]] = {}
         """By mount ID: device number and type of the filesystem, as read in scan ``_mounts_scan``."""
         self._mounts_scan = -1
-        self._check_support()
         hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard_limit, hard_limit))
-
-    def _check_support(self) -> None:
-        fd = os.open("/proc/self/exe", os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            dirty_and_writeback(fd)
-        except OSError as error:
-            if error.errno != errno.ENOSYS:
-                raise CachestatError(
-                    f"cachestat is refused ({error.strerror}): run as root, outside a container"
-                ) from None
-            raise CachestatError("this kernel has no cachestat, which is in Linux 6.5 and later") from None
-        finally:
-            os.close(fd)
 
     @property
     def not_covered(self) -> dict[str, int]:
@@ -188,6 +185,8 @@ class OpenFiles:
 
     def scan(self) -> None:
         """Examine the remaining processes of this round for SCAN_CPU_S. If there are none, begin a new round."""
+        if self.unsupported:
+            return
         self._scan_number += 1
         until_s = time.thread_time() + SCAN_CPU_S
         if not self._remaining_processes:
@@ -315,7 +314,7 @@ class OpenFiles:
             file = self.files.get(key)
             if file is None:
                 if fstype == "block device":  # use its own number, not that of the filesystem of /dev
-                    number = os.major(key[0]) << 20 | os.minor(key[0])
+                    number = proc.kernel_device_number(key[0])
                 file = self.files[key] = OpenFile(key, number, link, fstype)
                 file.first_scan = -1 if process.was_examined else self._scan_number
             file.is_direct |= bool(flags & os.O_DIRECT) and not flags & os.O_DSYNC

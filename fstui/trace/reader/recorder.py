@@ -315,8 +315,8 @@ def device_at(path: str | None) -> str | None:
     """Return the block device with this path. Access only paths in /dev, because /dev is not on a disk."""
     if path and path.startswith("/dev/"):
         with contextlib.suppress(OSError):
-            status = os.stat(path)
-            return block_device(os.major(status.st_rdev) << 20 | os.minor(status.st_rdev)) if status.st_rdev else None
+            number = os.stat(path).st_rdev
+            return block_device(proc.kernel_device_number(number)) if number else None
     return None
 
 

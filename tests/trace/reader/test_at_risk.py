@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from fstui import proc
-from fstui.trace.reader import at_risk
+from fstui.trace.reader import at_risk, open_files
 from fstui.trace.reader.exposure import DatedBytes, Exposure, WriteCaches
 from fstui.trace.reader.new_entries import Journal, NewEntries, writeback_age_s
-from fstui.trace.reader.open_files import EVERYTHING, CachestatError, Opener, OpenFile, OpenFiles, Scope
+from fstui.trace.reader.open_files import EVERYTHING, Opener, OpenFile
 from fstui.trace.reader.processes import process_of
 from fstui.trace.reader.syncs import EventSwitch, Syncs
 
@@ -104,12 +104,9 @@ def test_the_next_sync_of_a_thread_ends_the_previous_one() -> None:
 
 
 def test_without_cachestat_syncs_alone_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(_: Scope) -> OpenFiles:
-        raise CachestatError("this kernel has no cachestat")
-
-    monkeypatch.setattr(at_risk, "OpenFiles", refuse)
+    monkeypatch.setattr(open_files, "why_unsupported", lambda: "this kernel has no cachestat")
     syncs = PreparedSyncs()
-    watched = at_risk.AtRiskTracker(EVERYTHING, syncs)
+    watched = at_risk.AtRiskTracker(EVERYTHING, syncs, None)
     for time_ns in (100, 200, 300):
         syncs.begin(time_ns, os.getpid(), *FILE)
     state = watched.update()
@@ -118,9 +115,8 @@ def test_without_cachestat_syncs_alone_are_reported(monkeypatch: pytest.MonkeyPa
     assert (program["pid"], program["syncs"], program["dirty_bytes"]) == (os.getpid(), 3, 0)
 
 
-def test_a_process_is_one_program_before_and_after_its_files_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(at_risk, "OpenFiles", lambda _: None)
-    tracker = at_risk.AtRiskTracker(EVERYTHING, PreparedSyncs())
+def test_a_process_is_one_program_before_and_after_its_files_are_seen() -> None:
+    tracker = at_risk.AtRiskTracker(EVERYTHING, PreparedSyncs(), None)
     process, stat = process_of(os.getpid()), proc.stat(os.getpid())
     assert process and stat
     tracker._threads[process.pid] = process
@@ -128,29 +124,23 @@ def test_a_process_is_one_program_before_and_after_its_files_are_seen(monkeypatc
 
 
 @pytest.mark.parametrize(("first_scan", "may_be_older"), [(7, True), (6, False), (-1, False)])
-def test_bytes_of_the_first_look_at_a_file_may_be_older(
-    monkeypatch: pytest.MonkeyPatch, first_scan: int, may_be_older: bool
-) -> None:
+def test_bytes_of_the_first_look_at_a_file_may_be_older(first_scan: int, may_be_older: bool) -> None:
     """A scan that takes too long leaves programs for the next one."""
-    monkeypatch.setattr(at_risk, "OpenFiles", lambda _: None)
     file = OpenFile((1, 2), 1, "/srv/data", "ext4")
     file.first_scan, file.last_scan = first_scan, 7
     row = at_risk.FileRow(file, last_update=5.0)
     row.update(4096, 5.0, limit=0, flushed_at=0.0)
-    watched = at_risk.AtRiskTracker(EVERYTHING, PreparedSyncs())
+    watched = at_risk.AtRiskTracker(EVERYTHING, PreparedSyncs(), None)
     assert watched._amounts_as_dict(row, [row])["at_least"] is may_be_older
 
 
 @pytest.mark.parametrize(("direct", "log"), [(False, "/ib_logfile0"), (True, None)])
-def test_a_log_written_with_o_direct_has_no_amount(
-    monkeypatch: pytest.MonkeyPatch, direct: bool, log: str | None
-) -> None:
+def test_a_log_written_with_o_direct_has_no_amount(direct: bool, log: str | None) -> None:
     """As that of MariaDB."""
-    monkeypatch.setattr(at_risk, "OpenFiles", lambda _: None)
     row = at_risk.FileRow(file := OpenFile((1, 2), 1, "/ib_logfile0", "ext4"), 0.0)
     row.count_syncs(1.0, 9)
     file.is_direct = direct
-    watched = at_risk.AtRiskTracker(EVERYTHING, PreparedSyncs())
+    watched = at_risk.AtRiskTracker(EVERYTHING, PreparedSyncs(), None)
     assert watched._program_as_dict(at_risk.ProgramRow("mariadbd", 7), [row], [])["log"] == log
 
 
