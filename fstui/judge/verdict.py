@@ -132,8 +132,7 @@ def _reason(case: Case) -> _Reason:
             return f"the data is {where}", sentence, ("Run fstui where the data is stored.",)
         return "nothing is known", "Nothing is known about the storage stack, so nothing can be judged.", ()
     if not case.steps.all:
-        has_fault = any(node.state for node in case.stack.nodes)
-        subject = "Nothing" if has_fault else "The configuration shows no fault, and nothing"
+        subject = "Nothing" if case.stack.faults else "The configuration shows no fault, and nothing"
         sentence = f"{subject} has been measured yet: run fsync-rate to count the flushes of this storage."
         return "not measured", sentence, (_COUNT_FLUSHES,)
     failures = [step.error for step in case.steps.all if step.error]

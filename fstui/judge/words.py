@@ -130,7 +130,7 @@ def _fraction(flushes: float) -> str:
     return f"1/{1 / flushes:g}" if 0 < flushes < 1 and (1 / flushes).is_integer() else f"{flushes:g}"
 
 
-def evidence_line(node: Node, what: str, value: str, path: str) -> str:
+def evidence_line(node: Node, what: str, value: str, path: str = "") -> str:
     return f"{label(node)} {what}: {value}" + (f" ({path})" if path and not path.startswith(SIMULATED) else "")
 
 

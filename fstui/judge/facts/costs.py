@@ -68,12 +68,13 @@ class Costs:
     def dsync(self) -> Cost | None:
         """Td, of a write with O_DIRECT and O_DSYNC."""
         return _shortest(
-            _whole_cost(step) for step in self._overwrites if step.sync_method == "O_DSYNC" and step.direct
+            _whole_cost(step) for step in self._steps.synced_overwrites if step.sync_method == "O_DSYNC" and step.direct
         )
 
     @cached_property
     def fastest_synced(self) -> Step | None:
-        return max((write_step.step for write_step in self._overwrites), key=lambda step: step.rate_per_s, default=None)
+        steps = (write_step.step for write_step in self._steps.synced_overwrites)
+        return max(steps, key=lambda step: step.rate_per_s, default=None)
 
     @property
     def is_faster_than_network(self) -> bool:
@@ -81,12 +82,10 @@ class Costs:
         return fastest is not None and fastest.rate_per_s >= NETWORK_PER_S
 
     @cached_property
-    def _overwrites(self) -> tuple[WriteStep, ...]:
-        return tuple(write_step for write_step in self._steps.synced if write_step.overwrites_at_full_speed)
-
-    @cached_property
     def _fdatasynced(self) -> tuple[WriteStep, ...]:
-        return tuple(write_step for write_step in self._overwrites if write_step.sync_method == "fdatasync")
+        return tuple(
+            write_step for write_step in self._steps.synced_overwrites if write_step.sync_method == "fdatasync"
+        )
 
 
 def typical_ns(latency: Latency) -> int:

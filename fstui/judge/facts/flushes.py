@@ -83,8 +83,7 @@ def _expectations_of_backing(stack: Stack, above: FlushAccount) -> Iterator[tupl
         flushes = _forwarded(above, filesystem, certain_share, len(devices)) if flush_is_fsync else None
         # a disk next to a loop device may hold a part of the data
         is_shared = not all(map(stack.backing_filesystems, level.devices))
-        may_shrink = kind(filesystem.kind).may_compress(filesystem)
-        least_bytes = 0 if is_shared or may_shrink else above.expected_bytes.low * share.low
+        least_bytes = 0 if is_shared else above.expected_bytes.low * share.low
         yield filesystem.id, _Expectation(flushes, Range(least_bytes, inf))
 
 
@@ -149,16 +148,14 @@ def _expected_bytes(level: Level, write_step: WriteStep, block_bytes: int) -> Ra
 
     The page cache writes whole blocks of ``block_bytes``, the filesystem's block size (XFS: up to 64 KiB).
     """
-    step, settings, filesystem = write_step.step, write_step.settings, level.filesystem
-    may_shrink = kind(filesystem.kind).may_compress(filesystem) or level.may_reduce_bytes
-    low = 0 if may_shrink else _certain_bytes(write_step)
+    low, settings = _certain_bytes(write_step), write_step.settings
     syncs_only_data = (
         write_step.sync and write_step.sync.overwrites and write_step.sync_method in {"fdatasync", "O_DSYNC"}
     )
-    if syncs_only_data and not _adds_bytes(filesystem, level.path):
+    if syncs_only_data and not _adds_bytes(level.filesystem, level.path):
         unit_bytes = max(_PAGE_BYTES, block_bytes)
         units = -(-settings.block_bytes // unit_bytes)  # rounded up
-        return Range(low, step.ops * units * unit_bytes)
+        return Range(low, write_step.step.ops * units * unit_bytes)
     return Range(low, inf)
 
 

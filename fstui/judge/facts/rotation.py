@@ -182,8 +182,7 @@ class Rotation:
         """The ids of the disks whose own counters account for the time of the steps that rewrite one block."""
         if not self.same_block_paces or self.too_fast_paces:
             return frozenset()
-        overwrites = (write_step for write_step in self._steps.synced if write_step.overwrites_at_full_speed)
-        rewrites = (write_step for write_step in overwrites if write_step.settings.offsets == "same")
+        rewrites = (step for step in self._steps.synced_overwrites if step.settings.offsets == "same")
         return frozenset.intersection(*(frozenset(self._busy_devices(write_step)) for write_step in rewrites))
 
     @property

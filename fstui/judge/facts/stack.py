@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
-from fstui.model.storage import Node, Target
+from fstui.model.storage import Node, Reading, Target
 from fstui.storage.layers import kind
 from fstui.storage.layers.facts import DEVICE_UNSEEN
 from fstui.storage.layers.forwarding import NOTHING, Forwarded
@@ -44,8 +44,9 @@ class Level(NamedTuple):
 
     @property
     def may_reduce_bytes(self) -> bool:
-        """Whether a layer compresses or deduplicates, so that fewer bytes than were written may arrive."""
-        return any(kind(node.kind).may_reduce_bytes for node in self.path)
+        """Whether the filesystem or a layer compresses or deduplicates, so that fewer bytes may arrive than written."""
+        may_compress = kind(self.filesystem.kind).may_compress(self.filesystem)
+        return may_compress or any(kind(node.kind).may_reduce_bytes for node in self.path)
 
 
 class Stack:
@@ -75,6 +76,11 @@ class Stack:
                 levels[filesystem.id] = level = self._level(filesystem)
                 pending.extend(backing for device in level.devices for backing in self.backing_filesystems(device))
         return tuple(levels.values())
+
+    @property
+    def faults(self) -> tuple[tuple[Node, Reading], ...]:
+        """What is degraded, broken or being moved, with its layer."""
+        return tuple((node, state) for node in self.nodes for state in node.state)
 
     @property
     def has_unseen_devices(self) -> bool:

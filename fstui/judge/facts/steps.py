@@ -128,6 +128,11 @@ class Steps:
         return tuple(step for step in self.measured if step.sync_method and step.syncs >= MIN_SYNCS)
 
     @cached_property
+    def synced_overwrites(self) -> tuple[WriteStep, ...]:
+        """The synced steps that overwrite written blocks at full speed."""
+        return tuple(step for step in self.synced if step.overwrites_at_full_speed)
+
+    @cached_property
     def synced_by_several_writers(self) -> tuple[WriteStep, ...]:
         """The steps with several writers that synced every write, on average at least 20 times per writer."""
         return tuple(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fstui.judge.facts import Case
 from fstui.judge.facts.steps import WriteStep
 from fstui.judge.references import typical_rates
-from fstui.judge.speed.reasons import Reason, find_reasons, is_at_limit, limits_reached
+from fstui.judge.speed.reasons import Reason, find_reasons, is_at_limit, limits_text
 from fstui.judge.speed.stalls import (
     LONGEST_PAUSE,
     StalledStep,
@@ -25,7 +25,7 @@ from fstui.judge.speed.yardsticks import (
     rated_steps,
     step_per_s,
 )
-from fstui.judge.words import capitalize, command, join_words
+from fstui.judge.words import capitalize, command
 from fstui.model.judgement import FASTEST_STEP, NOT_TRUSTED, Speed, Verdict
 from fstui.model.quantities import counted, duration_ns, rate, seconds
 from fstui.model.steps import Step
@@ -225,7 +225,7 @@ def _remarks(case: Case, step: Step) -> str:
     """Return sentences about the longest synced write of the run, and about a limit that applied to ``step``."""
     latencies = (write_step.step.latency_ns for write_step in rated_steps(case))
     longest = max((latency.max for latency in latencies if latency), default=None)
-    limits = join_words(f"{limit.what} {limit.value} ({limit.path})" for limit in limits_reached(case, step))
+    limits = limits_text(case, step)
     remarks = (
         f"The longest synced write took {duration_ns(longest)}." if longest else "",
         f"An I/O limit of the cgroup applies: {limits}." if limits else "",

@@ -56,12 +56,15 @@ def limits_reached(case: Case, step: Step) -> tuple[Reading, ...]:
     return tuple(limit for limit in process.io_limits if _is_reached(limit, step))
 
 
+def limits_text(case: Case, step: Step) -> str:
+    """Return those limits, with their files; empty if there are none."""
+    return words.join_words(f"{limit.what} {limit.value} ({limit.path})" for limit in limits_reached(case, step))
+
+
 def _limits(case: Case, step: Step) -> Iterator[Reason]:
-    limits = limits_reached(case, step)
-    if limits:
-        lines = words.join_words(f"{limit.what} {limit.value} ({limit.path})" for limit in limits)
+    if limits := limits_text(case, step):
         yield Reason(
-            "an I/O limit of the cgroup applies", f"I/O limit: {lines}", "Raise the limit, or run in another cgroup."
+            "an I/O limit of the cgroup applies", f"I/O limit: {limits}", "Raise the limit, or run in another cgroup."
         )
 
 
@@ -96,9 +99,8 @@ def _limited_amounts(limit: Reading, step: Step) -> Iterator[int]:
 
 
 def _faults(case: Case) -> Iterator[Reason]:
-    faults = [(node, state) for node in case.stack.nodes for state in node.state]
-    if faults:
-        fault_texts = words.join_words(f"{words.label(node)} {state.what}: {state.value}" for node, state in faults)
+    if faults := case.stack.faults:
+        fault_texts = words.join_words(words.evidence_line(node, state.what, state.value) for node, state in faults)
         repair = "Repair the stack first: see 'dmesg' for details."
         yield Reason(f"the stack is degraded or faulty ({fault_texts})", f"stack: {fault_texts}", repair)
 

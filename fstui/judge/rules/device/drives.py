@@ -10,7 +10,6 @@ from fstui.judge.facts.steps import WriteStep, has_rate
 from fstui.model.quantities import duration_ns, rate, ratio
 from fstui.model.steps import Step
 from fstui.model.storage import Node
-from fstui.storage.layers import kind
 from fstui.storage.layers.devices.caches import cache_off_reports, may_outlive_power_cut
 from fstui.storage.layers.devices.disk import is_over_own_network, is_virtual
 from fstui.storage.layers.devices.links import link
@@ -217,10 +216,7 @@ def link_exceeded(case: Case) -> Iterator[Conclusion]:
         return
     fastest = max(synced or direct, key=_bytes_per_s)
     per_s = _bytes_per_s(fastest)
-    reducing = any(
-        kind(level.filesystem.kind).may_compress(level.filesystem) or level.may_reduce_bytes
-        for level in case.stack.levels
-    )
+    reducing = any(level.may_reduce_bytes for level in case.stack.levels)
     yield Conclusion(
         title=f"{_mb(per_s)} MB/s over a link for {_mb(payload)} MB/s",
         sentence=f"{fastest.name} wrote {_mb(per_s)} MB/s in {words.time_measured([fastest])}, "

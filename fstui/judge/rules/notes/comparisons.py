@@ -41,11 +41,7 @@ def fsync_dearer(case: Case) -> Iterator[Conclusion]:
     """
     if case.configuration.breaks_sync:
         return
-    overwrites = [
-        write_step
-        for write_step in case.steps.synced
-        if write_step.overwrites_at_full_speed and write_step.step.rate_per_s
-    ]
+    overwrites = [write_step for write_step in case.steps.synced_overwrites if write_step.step.rate_per_s]
     for by_fsync in overwrites:
         by_fdatasync = next(
             (write_step for write_step in overwrites if _differ_only_in_call(by_fsync, write_step)), None

@@ -169,9 +169,9 @@ def stack_state(case: Case) -> Iterator[Conclusion]:
     ## What to do next
     Look at `dmesg`, repair the stack, and run again.
     """
-    faults = [(node, state) for node in case.stack.nodes for state in node.state]
+    faults = case.stack.faults
     if faults:
-        texts = [f"{words.label(node)} {state.what}: {state.value}" for node, state in faults]
+        texts = [words.evidence_line(node, state.what, state.value) for node, state in faults]
         yield Conclusion(
             title=texts[0],
             sentence=f"The stack is degraded or faulty ({words.join_words(texts)}). What is measured in this state "
