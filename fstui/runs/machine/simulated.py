@@ -138,9 +138,11 @@ class SimulatedProbe(RunningProbe):
         program.begin()
         while not (program.has_ended or self._is_stopped):
             until_ns = machine.host.now_ns + CHUNK_NS
-            for burst in program.run_until(until_ns):
-                yield Samples.from_part_ends(burst.writer, burst.parts, burst.start_ns, burst.part_ends_ns)
+            bursts = list(program.run_until(until_ns))
+            # first, so that no counters are read at a time before the end of an operation that is already reported
             await machine.pass_time(program.ended_ns if program.has_ended else max(until_ns, program.ended_ns))
+            for burst in bursts:
+                yield Samples.from_part_ends(burst.writer, burst.parts, burst.start_ns, burst.part_ends_ns)
         if program.failed_call:
             eio = errno.EIO
             yield Frame("error", {"call": program.failed_call, "errno": eio, "message": os.strerror(eio), "writer": 0})
