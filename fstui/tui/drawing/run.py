@@ -321,6 +321,8 @@ def numbers(
 ) -> dict[str, str]:
     """Return the cells of a step that has a rate, by the titles of their columns."""
     curve = next((column.width for column in columns if column.title == CURVE), 0)
+    if isinstance(step, Snapshot) and step.length_s:  # a running step fills its curve from left to right
+        curve = round(curve * min(step.elapsed_s / step.length_s, 1))
     return {
         CURVE: charts.sparkline(step.timeline, curve, scale) if curve else "",
         "RATE/S": rate(step.rate_per_s) if step.ops else NONE,
