@@ -217,13 +217,16 @@ def _is_at_or_above_loop(device: str | None, target: Target) -> bool:
 
 
 def _request_ns(device: WatchedDevice) -> float | None:
-    """Return the mean time of a write plus that of a flush, in ns."""
-    means = [
-        spent_ms * 1e6 / number
-        for spent_ms, number in ((device.write_ms, device.writes), (device.flush_ms, device.flushes))
-        if spent_ms is not None and number
-    ]
-    return sum(means) if means else None
+    """Return the mean time of a write plus that of a flush, in ns.
+
+    The kernel also counts the request that waits for a flush as a write.
+    """
+    if not device.writes or device.write_ms is None:
+        return None
+    flushes, flush_ms = device.flushes or 0, device.flush_ms or 0
+    own_writes = device.writes - flushes if device.writes > flushes else device.writes
+    write_ns = max(0, device.write_ms - flush_ms) * 1e6 / own_writes
+    return write_ns + (flush_ms * 1e6 / flushes if flushes else 0.0)
 
 
 def conclude_from_proc(counts: WatchCounts, why_untraced: str) -> WatchConclusion:
