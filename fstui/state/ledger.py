@@ -86,8 +86,7 @@ def write_entry(
         time_namespace=_namespace("time"),
         mount_point=mount_point,
         device=device,
-        fsid=_fsid(Path(what).parent) if kind == "directory" else 0,
-        above=_inode(Path(what).parent) if kind == "directory" else 0,
+        **(_identity(Path(what).parent) if kind == "directory" else {}),
     )
     # encode with json, which unlike msgspec keeps the surrogates of a name that is not UTF-8
     write_atomically(directory / _file_name(entry), json.dumps(msgspec.structs.asdict(entry)).encode() + b"\n")
@@ -263,18 +262,12 @@ def _file_name(entry: LedgerEntry) -> str:
     return f"{entry.run}-{entry.kind}-{digest}.json"
 
 
-def _inode(directory: Path) -> int:
+def _identity(directory: Path) -> dict[str, int]:
+    """Return the fields that identify the directory in which an object will be created, and its filesystem."""
     try:
-        return directory.stat().st_ino
+        return {"fsid": os.statvfs(directory).f_fsid, "above": directory.stat().st_ino}
     except OSError:
-        return 0
-
-
-def _fsid(directory: Path) -> int:
-    try:
-        return os.statvfs(directory).f_fsid
-    except OSError:
-        return 0
+        return {}
 
 
 def _machine_id() -> str:

@@ -40,7 +40,11 @@ class _File(Generic[T]):
             return self._default
 
     def set_entry(self, key: str, value: object) -> None:
-        self._write({**self._decode(dict[str, msgspec.Raw], {}), key: value})
+        """Save an entry, replacing the previous one. An empty value only removes the previous one."""
+        if value:
+            self._write({**self._decode(dict[str, msgspec.Raw], {}), key: value})
+        else:
+            self.remove_entries({key})
 
     def remove_entries(self, keys: Collection[str]) -> None:
         entries = self._decode(dict[str, msgspec.Raw], {})
@@ -99,11 +103,7 @@ def declarations() -> dict[str, Declaration]:
 
 
 def declare(identity: str, declaration: Declaration) -> None:
-    """Save the declaration, replacing the previous one. An empty declaration only removes the previous one."""
-    if declaration:
-        _DECLARATIONS.set_entry(identity, replace(declaration, remembered=False))
-    else:
-        _DECLARATIONS.remove_entries({identity})
+    _DECLARATIONS.set_entry(identity, replace(declaration, remembered=False))
 
 
 def notes() -> dict[str, str]:
@@ -113,11 +113,7 @@ def notes() -> dict[str, str]:
 
 
 def save_note(run: str, text: str) -> None:
-    """Save the note, replacing the previous one. An empty note only removes the previous one."""
-    if text:
-        _NOTES.set_entry(run, text)
-    else:
-        _NOTES.remove_entries({run})
+    _NOTES.set_entry(run, text)
 
 
 def forget_notes(run_ids: Iterable[str]) -> None:
