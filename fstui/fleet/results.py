@@ -306,6 +306,7 @@ def _list_result(node: str, document: ListDocument) -> HostResult:
     # a tmpfs is not reported, because users expect it to lose its data
     judged = [target for target in filesystems if not kind(target.fstype).in_memory]
     faults = [(target, finding) for target in judged for finding in target.findings if finding.verdict in NOT_TRUSTED]
+    faults.sort(key=lambda fault: NOT_TRUSTED.index(fault[1].verdict))  # worst first
     hung = [f"{target.mount_point} does not answer" for target in filesystems if target.silent_s is not None]
     problems = [*hung, *(f"{target.mount_point}: {finding.verdict}, {finding.title}" for target, finding in faults)]
     return HostResult(

@@ -12,7 +12,7 @@ from fstui.fleet.report import changes, comparison_report, report_of
 from fstui.fleet.results import About, Fleet, Rate, results_of
 from fstui.measure.kinds.documents import decode_run
 from fstui.model.errors import Refused
-from fstui.model.judgement import Speed
+from fstui.model.judgement import Speed, Verdict
 from fstui.model.steps import TimelinePoint
 from fstui.model.storage import Node, Reading
 from fstui.report.formats import render_report, report_names
@@ -76,19 +76,23 @@ def test_a_check_is_a_row_for_each_filesystem() -> None:
         assert [one.verdict for one in both] == ["consistent", "consistent"]
 
 
-def test_a_list_names_defects_but_no_tmpfs() -> None:
-    bad = {
-        "findings": [
-            {"rule": "r", "verdict": "not-durable", "confidence": "high", "scope": "storage", "title": "barriers off"}
-        ]
-    }
-    mounts = (("/srv", "ext4", bad), ("/dev/shm", "tmpfs", bad), ("/proc", "proc", {"pseudo": True}))
+def test_a_list_names_defects_worst_first_but_no_tmpfs() -> None:
+    def defect(verdict: Verdict, title: str) -> dict[str, object]:
+        finding = {"rule": "r", "verdict": verdict, "confidence": "high", "scope": "storage", "title": title}
+        return {"findings": [finding]}
+
+    bad = defect("not-durable", "barriers off")
+    mounts = (
+        ("/", "ext4", defect("suspicious", "an unsafe cache")), ("/srv", "ext4", bad), ("/dev/shm", "tmpfs", bad),
+        ("/proc", "proc", {"pseudo": True}),
+    )  # fmt: skip
     filesystems = [
         {"path": point, "mount_point": point, "fstype": fstype, "source": "", **more} for point, fstype, more in mounts
     ]
     listed = {"schema": "fstui.list/1", "host": {}, "process": {}, "filesystems": filesystems, "unused": []}
     (said,) = results_of("db1", "list", json.dumps(listed).encode())
-    assert (said.verdict, said.sentence) == ("not-durable", "2 filesystems; /srv: not-durable, barriers off")
+    assert said.verdict == "not-durable"
+    assert said.sentence == "3 filesystems; /srv: not-durable, barriers off; /: suspicious, an unsafe cache"
 
 
 def test_a_watch_is_a_row_for_each_host() -> None:
