@@ -34,6 +34,8 @@ MIN_PEERS = 4
 MAJORITY = 0.75
 """A value is usual if this share of the peers has it."""
 MAX_REASONS = 3
+Ratios = dict[tuple[str, str, str], float]
+"""The ratio of each rate to the median of its group, by host, target and step."""
 _CACHE = {"write back": "on", "write through": "off"}
 _FIRST_REASONS = ("write cache", "barrier", "stubs syncs", "io limit", "state", "dio", "medium")
 """Settings whose names contain one of these texts often explain a rate, so they are reported first."""
@@ -107,8 +109,7 @@ def outlying_rates(hosts: Sequence[HostResult]) -> list[Outlier]:
     return sorted(outliers, key=lambda outlier: -abs(log(outlier.ratio or 1.0)))
 
 
-def ratio_to_peers(hosts: Sequence[HostResult]) -> dict[tuple[str, str, str], float]:
-    """Return the ratio of each rate to the median of its group, by host, target and step."""
+def ratio_to_peers(hosts: Sequence[HostResult]) -> Ratios:
     deviations = (each for group in groups(hosts) for by_step in _deviations(*group) for each in by_step)
     return {(each.host.node, each.host.place, each.spread.step): each.ratio for each in deviations}
 

@@ -7,7 +7,7 @@ from statistics import median
 
 import msgspec
 
-from fstui.fleet.outliers import HostGroup, Outlier, groups, outlying_rates, ratio_to_peers, worse_verdicts
+from fstui.fleet.outliers import HostGroup, Outlier, Ratios, groups, outlying_rates, ratio_to_peers, worse_verdicts
 from fstui.fleet.remote import fold
 from fstui.fleet.results import About, Fleet, HostResult, Rate
 from fstui.model.base import Base
@@ -18,6 +18,7 @@ from fstui.report.documents import JsonDocument
 from fstui.report.sections import (
     Cell,
     Report,
+    Row,
     Section,
     Value,
     glyph_cell,
@@ -75,7 +76,17 @@ DOCUMENTS: dict[str, tuple[type[msgspec.Struct], str]] = {
 
 
 def report_of(fleet: Fleet) -> Report:
-    return Report(headline(fleet), tuple(_sections(fleet)), _document(fleet), records(_CSV_HEADER, _records(fleet)))
+    hosts = fleet.results
+    document = FleetDocument(
+        about=fleet.about,
+        hosts=hosts,
+        worse=tuple(worse_verdicts(hosts)),
+        outliers=tuple(outlying_rates(hosts)),
+        groups=tuple(group for group, _ in groups(hosts)),
+    )
+    ratios = ratio_to_peers(hosts)
+    values = records(_CSV_HEADER, _records(fleet, ratios))
+    return Report(headline(fleet), tuple(_sections(document, ratios)), document, values)
 
 
 def headline(fleet: Fleet) -> str:
@@ -89,22 +100,23 @@ def headline(fleet: Fleet) -> str:
     return f"{answered} in {seconds(fleet.about.elapsed_s)}{f': {outcome}' if outcome else ''}"
 
 
-def _sections(fleet: Fleet) -> Iterator[Section]:
-    hosts = fleet.results
-    if fleet.about.command in ("watch", "list"):
+def _sections(document: FleetDocument, ratios: Ratios) -> Iterator[Section]:
+    about, hosts = document.about, document.hosts
+    if about.command in ("watch", "list"):
         yield _sentence_table(hosts)
     else:
-        yield _run_table(hosts)
-        yield Section("Worse than their peers", lines=_outlier_lines(worse_verdicts(hosts)))
-        yield Section("Slower or faster than their peers", lines=_outlier_lines(outlying_rates(hosts)))
-        yield from _groups(hosts)
-    yield Section("Measured at the same time on shared storage", lines=tuple(_shared_storage_warnings(fleet)))
-    yield Section("Did not answer", lines=reason_lines(fleet.about.troubles))
-    yield Section("Answered, but did not succeed", lines=reason_lines(fleet.about.remarks))
+        yield _run_table(hosts, ratios)
+        yield Section("Worse than their peers", lines=_outlier_lines(document.worse))
+        yield Section("Slower or faster than their peers", lines=_outlier_lines(document.outliers))
+        yield from _groups(document.groups)
+    if about.fanout > 1:
+        warnings = tuple(_shared_storage_warnings(hosts))
+        yield Section("Measured at the same time on shared storage", lines=warnings)
+    yield Section("Did not answer", lines=reason_lines(about.troubles))
+    yield Section("Answered, but did not succeed", lines=reason_lines(about.remarks))
 
 
-def _run_table(hosts: Sequence[HostResult]) -> Section:
-    ratios = ratio_to_peers(hosts)
+def _run_table(hosts: Sequence[HostResult], ratios: Ratios) -> Section:
     ranked = sorted(hosts, key=_severity)
     worst = ranked[:MAX_ROWS]
     header = ("", "HOST", "TARGET", "VERDICT", "CONFIDENCE", "COMMITS/S", "P99", "× PEERS", "SPEED", "FINDING")
@@ -120,7 +132,7 @@ def _severity(host: HostResult) -> tuple[int, int, str]:
     return host.rank, speed_rank, host.node
 
 
-def _row(host: HostResult, ratios: dict[tuple[str, str, str], float]) -> tuple[Cell | str, ...]:
+def _row(host: HostResult, ratios: Ratios) -> Row:
     commits = host.commit_rate
     ratio = ratios.get((host.node, host.place, commits.step)) if commits else None
     remarks = [*([host.stopped] if host.stopped else []), *(["altered"] if host.altered else [])]
@@ -150,19 +162,17 @@ def _outlier_lines(hosts: Sequence[Outlier]) -> tuple[str, ...]:
     return tuple(f"{row.host} {row.target}".strip() + f": {row.sentence}"[:_MAX_SENTENCE] for row in hosts[:MAX_ROWS])
 
 
-def _groups(hosts: Sequence[HostResult]) -> Iterator[Section]:
-    all_groups = groups(hosts)
-    for group, _ in all_groups[:MAX_GROUPS]:
-        yield _group(group)
+def _groups(all_groups: Sequence[HostGroup]) -> Iterator[Section]:
+    yield from map(_group, all_groups[:MAX_GROUPS])
     if hidden := all_groups[MAX_GROUPS:]:
-        nodes = counted(len({node for group, _ in hidden for node in group.hosts}), "host")
-        yield Section("", lines=(f"{counted(len(hidden), 'smaller group')} with {nodes}: --format json lists them",))
+        nodes = counted(len({node for group in hidden for node in group.hosts}), "host")
+        yield Section(lines=(f"{counted(len(hidden), 'smaller group')} with {nodes}: --format json lists them",))
 
 
 def _group(group: HostGroup) -> Section:
     title = f"{len(group.hosts)} × {group.description}: {fold(group.hosts)}"
     header = ("STEP", "HOSTS", "LOWEST/S", "MEDIAN/S", "MAD", "HIGHEST/S")
-    rows: tuple[tuple[Cell | str, ...], ...] = tuple(
+    rows: tuple[Row, ...] = tuple(
         (
             step.step,
             number_cell(step.hosts, str),
@@ -180,9 +190,8 @@ def reason_lines(troubles: dict[str, str]) -> tuple[str, ...]:
     return tuple(f"{fold(names)}: {reason}" for reason, names in nodes.items())
 
 
-def _records(fleet: Fleet) -> Iterator[tuple[Value, ...]]:
+def _records(fleet: Fleet, ratios: Ratios) -> Iterator[tuple[Value, ...]]:
     """Yield a record for each step of each host. A host without steps has one record without figures."""
-    ratios = ratio_to_peers(fleet.results)
     for host in fleet.results:
         for each in host.rates or (None,):
             yield _record(host, each, ratios.get((host.node, host.place, each.step)) if each else None)
@@ -199,24 +208,13 @@ def _record(host: HostResult, measured: Rate | None, ratio: float | None) -> tup
     )
 
 
-def _document(fleet: Fleet) -> FleetDocument:
-    hosts = fleet.results
-    return FleetDocument(
-        about=fleet.about,
-        hosts=hosts,
-        worse=tuple(worse_verdicts(hosts)),
-        outliers=tuple(outlying_rates(hosts)),
-        groups=tuple(group for group, _ in groups(hosts)),
-    )
-
-
-def _shared_storage_warnings(fleet: Fleet) -> Iterator[str]:
-    """Yield warnings about hosts that used the same network storage at the same time and slowed each other down."""
-    hosts: dict[str, dict[str, None]] = {}
-    for host in fleet.results if fleet.about.fanout > 1 else ():
+def _shared_storage_warnings(hosts: Sequence[HostResult]) -> Iterator[str]:
+    """Yield warnings about hosts that used the same network storage and slowed each other down."""
+    by_storage: dict[str, dict[str, None]] = {}
+    for host in hosts:
         if host.shared:
-            hosts.setdefault(host.shared, {})[host.node] = None
-    for shared, names in hosts.items():
+            by_storage.setdefault(host.shared, {})[host.node] = None
+    for shared, names in by_storage.items():
         if len(names) > 1:
             yield f"{fold(names)}: {shared}. Their rates are not comparable. Run them one after another: --fanout 1"
 
@@ -241,7 +239,7 @@ def comparison_report(before: Fleet, after: Fleet) -> Report:
         ratio_lines = [f"rate after / rate before: median {median(ratios):.2f} ×, {ratio_range}"]
     sections = (
         Section("", header, tuple(map(_change_row, changed[:MAX_ROWS])), more),
-        Section("", lines=tuple(ratio_lines)),
+        Section(lines=tuple(ratio_lines)),
         *_only_in("before", before, after),
         *_only_in("after", after, before),
     )
@@ -293,7 +291,7 @@ def _ratio(pairs: Sequence[tuple[Rate, Rate]]) -> Ratio | None:
     return Ratio(factor, low, high, fewest_parts)
 
 
-def _change_row(change: ChangedHost) -> tuple[Cell | str, ...]:
+def _change_row(change: ChangedHost) -> Row:
     more = len(change.settings) - MAX_SETTINGS
     settings_text = "; ".join(change.settings[:MAX_SETTINGS]) + (f" and {more} more" if more > 0 else "")
     return (
@@ -310,5 +308,5 @@ def _change_row(change: ChangedHost) -> tuple[Cell | str, ...]:
 def _only_in(period: str, fleet: Fleet, other: Fleet) -> Iterator[Section]:
     in_other = {host.node for host in other.results}
     if only_here := list(dict.fromkeys(host.node for host in fleet.results if host.node not in in_other)):
-        yield Section("", lines=(f"only {period}: {fold(only_here)}",))
+        yield Section(lines=(f"only {period}: {fold(only_here)}",))
     yield Section(f"{period}, no answer", lines=reason_lines(fleet.about.troubles)[:MAX_ROWS])

@@ -5,7 +5,7 @@ from pathlib import PurePath
 
 from fstui.model.at_risk import AtRisk, AtRiskReport, BytesAtRisk, FileAtRisk, NamesAtRisk, ProgramAtRisk, UnsafeMount
 from fstui.model.quantities import count, counted, seconds, size
-from fstui.report.sections import Cell, Report, Section, number_cell, records, right_cell
+from fstui.report.sections import Report, Row, Section, number_cell, records, right_cell
 from fstui.report.text import GLYPHS, NONE, verdict_label
 from fstui.report.watch import MAX_ROWS, aligned_cells, more_rows, watched_programs
 
@@ -27,9 +27,9 @@ def at_risk_report(report: AtRiskReport) -> Report:
         *unsafe,
         Section("", FILE_HEADER, files, more_rows(len(at_risk.files))),
         Section("", NAME_HEADER, tuple(map(_name_cells, at_risk.names[:MAX_ROWS])), more_rows(len(at_risk.names))),
-        Section("", lines=caches(at_risk)),
-        Section("", lines=report.limits),
-        Section("", lines=report.sentences[:MAX_ROWS] or no_program),
+        Section(lines=caches(at_risk)),
+        Section(lines=report.limits),
+        Section(lines=report.sentences[:MAX_ROWS] or no_program),
     )
     rows = (
         (", ".join(row.programs), row.file_label, row.device, row.dirty_bytes, row.cached_bytes, row.oldest_s,
@@ -78,7 +78,7 @@ def _age(age_s: float, may_be_older: bool) -> str:
     return f"{'≥ ' if may_be_older else ''}{seconds(age_s)}"
 
 
-def _name_cells(row: NamesAtRisk) -> tuple[Cell | str, ...]:
+def _name_cells(row: NamesAtRisk) -> Row:
     return row.program, number_cell(row.count, count), right_cell(seconds(row.oldest_s)), row.directory_label
 
 

@@ -12,7 +12,7 @@ from fstui.powercut.bounds import CONFIDENCE, METHOD, interval
 from fstui.powercut.campaign import CampaignCut, CampaignStore, Outcome
 from fstui.powercut.records import LOSS_KINDS
 from fstui.report.documents import Bound, CampaignDocument, CampaignTotals
-from fstui.report.sections import Cell, Report, Section, Value, number_cell, records
+from fstui.report.sections import Cell, Report, Row, Section, Value, number_cell, records
 from fstui.report.stack import stack_line
 from fstui.report.text import GLYPHS, verdict_label
 
@@ -166,7 +166,7 @@ def _by_pattern(campaign: CampaignDocument) -> Section:
         "PATTERN", f"{CUT_NAMES[campaign.cut].upper()}S", "LOSSES", "LOSE DATA", "ACKNOWLEDGED", "CHECKED",
         "RECORDS LOST", "TORN IN FLIGHT",
     )  # fmt: skip
-    rows: list[tuple[Cell | str, ...]] = []
+    rows: list[Row] = []
     for pattern in dict.fromkeys(cut.pattern for cut in campaign.cuts if cut.is_conclusive):
         cuts = [cut for cut in campaign.cuts if cut.pattern == pattern and cut.is_conclusive]
         figures = [cut.figures for cut in cuts if cut.figures]
@@ -196,7 +196,7 @@ def _outcome(cut: CampaignCut, kind: CutKind) -> tuple[str, Verdict | None]:
     return _OUTCOMES[cut.outcome]
 
 
-def _row(cut: CampaignCut, kind: CutKind) -> tuple[Cell | str, ...]:
+def _row(cut: CampaignCut, kind: CutKind) -> Row:
     text, style = _outcome(cut, kind)
     figures = cut.figures
     return (

@@ -11,6 +11,7 @@ from fstui.report.findings import FREE_OF_DEFECTS, leading_finding, next_steps, 
 from fstui.report.sections import (
     Cell,
     Report,
+    Row,
     Section,
     Value,
     cell_text,
@@ -52,7 +53,7 @@ def check_report(check: Check) -> Report:
     simulated = (_simulated(check),) if _simulated(check) else ()
     left_out = tuple(f"{_first_names(names)}: {reason}" for reason, names in check.left_out.items())
     sections = (
-        Section("", lines=simulated),
+        Section(lines=simulated),
         Section("", _HEADER, tuple(map(_cells, check.rows)), ("Only a power cut can test durability.",)),
         *(section for row in check.rows for section in _explanation(row)),
         Section("Not checked", lines=left_out),
@@ -84,7 +85,7 @@ def next_step(run: Run) -> str:
     return next(iter(next_steps(run)), "")
 
 
-def _cells(row: CheckRow) -> tuple[Cell | str, ...]:
+def _cells(row: CheckRow) -> Row:
     run = row.run
     if run is None:
         return "?", row.name, "not checked", "", Cell(NONE, numeric=True), Cell(NONE, numeric=True), "", row.trouble

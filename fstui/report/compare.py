@@ -14,7 +14,7 @@ from fstui.model.storage import Target
 from fstui.report import databases, figures, io_path, latency_map
 from fstui.report.comparison import Comparison, Side, bar, remarks
 from fstui.report.documents import ComparedSide, ComparisonDocument, ComparisonRow
-from fstui.report.sections import Cell, Report, Section, records, right_cell, verdict_cell
+from fstui.report.sections import Cell, Report, Row, Section, records, right_cell, verdict_cell
 from fstui.report.stack import medium, stack_line
 from fstui.report.text import GLYPHS, NONE, SPEED_GLYPHS, moment
 
@@ -32,7 +32,7 @@ def comparison_report(runs: Sequence[Run], per_hour: Mapping[str, float] = Mappi
     sides = tuple(map(_side, comparison.sides))
     steps = tuple(step for name in comparison.step_names for step in _steps(comparison, name))
     sections = (
-        Section("", lines=(comparison.answer,) if comparison.answer else ()),
+        Section(lines=(comparison.answer,) if comparison.answer else ()),
         _legend(comparison),
         *(_step(comparison, name) for name in comparison.step_names),
         Section(NOTES_TITLE, lines=tuple(_notes(comparison))),
@@ -47,7 +47,7 @@ def comparison_report(runs: Sequence[Run], per_hour: Mapping[str, float] = Mappi
 def _legend(comparison: Comparison) -> Section:
     """Return a row for each side, with the facts in which the sides differ."""
     differing = {title: values for title, values in _facts(comparison).items() if not _equal(values) and any(values)}
-    rows: list[tuple[Cell | str, ...]] = []
+    rows: list[Row] = []
     for index, side in enumerate(comparison.sides):
         run = side.run
         limited = ["rate limited by fstui"] * bool(run.rate_limit)
@@ -95,7 +95,7 @@ def _step(comparison: Comparison, name: str) -> Section:
         return Section(name, ("", "RESULT"), texts, figures=latencies)
     ranking = comparison.ranking(name)
     ranks = {rank.side.letter: rank for rank in ranking}
-    rows: list[tuple[Cell | str, ...]] = []
+    rows: list[Row] = []
     for letter, middle in middle_rounds.items():
         counts = comparison.counts(middle.run)
         _, per_s, p50, p99, *_ = figures.step_cells(middle.step, counts)  # with the median rate of all rounds
@@ -205,7 +205,7 @@ def _prices(runs: Sequence[Run], per_hour: Mapping[str, float]) -> Section:
     """Return how many operations of each step one unit of money pays for, and how many of them are durable."""
     if not per_hour:
         return Section()
-    rows: list[tuple[Cell | str, ...]] = []
+    rows: list[Row] = []
     rows.append(("price per hour", *(f"{per_hour[run.id]:g}" if run.id in per_hour else NONE for run in runs)))
     for name in dict.fromkeys(step.name for run in runs for step in run.steps):
         steps = [next((step for step in run.steps if step.name == name), None) for run in runs]

@@ -97,7 +97,7 @@ def _row_sections(row: CheckRow, product_names: Sequence[str]) -> Iterator[Secti
         others = while_others_wrote(Case(run)) if is_missed else ""
         yield table._replace(title="", lines=(f"Measured {others}.",) if others else ())
     else:
-        yield Section("", lines=(run.sentence, _why_unanswered(run)))
+        yield Section(lines=(run.sentence, _why_unanswered(run)))
     yield without_threshold
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from fstui.model.guests import Guest, GuestDisk, GuestFlush, Hypervisor
 from fstui.model.host import Inventory
-from fstui.report.sections import Cell, Section, glyph_cell
+from fstui.report.sections import Row, Section, glyph_cell
 from fstui.report.stack import stack_line
 from fstui.report.text import GLYPHS, NONE
 
@@ -56,7 +56,7 @@ def stored_on(disk: GuestDisk, inventory: Inventory) -> str:
     return disk.device or disk.mount_point or NONE
 
 
-def _rows(guest: Guest, inventory: Inventory) -> Iterator[tuple[Cell | str, ...]]:
+def _rows(guest: Guest, inventory: Inventory) -> Iterator[Row]:
     for disk in guest.disks:
         losing = disk in guest.lossy_disks
         sign = glyph_cell("not-durable" if losing else "cannot-tell" if disk.flush == "unknown" else None)

@@ -8,7 +8,7 @@ import msgspec
 
 from fstui.model.judgement import NOT_TRUSTED, Verdict
 from fstui.model.quantities import counted, rate, seconds
-from fstui.report.sections import Cell, Report, Section, glyph_cell, number_cell, records, speed_cell
+from fstui.report.sections import Cell, Report, Row, Section, glyph_cell, number_cell, records, speed_cell
 from fstui.report.text import GLYPHS, moment, sparkline
 from fstui.state.outlines import ReplicaCutResult
 from fstui.state.runs import Summary
@@ -55,7 +55,7 @@ def answer(summary: Summary) -> tuple[str, Verdict]:
     return summary.survived, _RESULT_STYLES[summary.survived]
 
 
-def _row(summary: Summary) -> tuple[Cell | str, ...]:
+def _row(summary: Summary) -> Row:
     word, style = answer(summary)
     return (
         glyph_cell(style),

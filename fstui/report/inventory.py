@@ -11,7 +11,7 @@ from fstui.model.storage import Node, Target
 from fstui.report import guests
 from fstui.report.documents import ListDocument, ListedFilesystem
 from fstui.report.findings import flag, flags, severity, trouble, verdict, worst_finding
-from fstui.report.sections import Cell, Report, Section, Value, glyph_cell, number_cell, records
+from fstui.report.sections import Report, Row, Section, Value, glyph_cell, number_cell, records
 from fstui.report.stack import health, medium, stack_line
 from fstui.report.text import GLYPHS, NONE
 
@@ -34,7 +34,7 @@ def inventory_report(inventory: Inventory, judgements: Judgements) -> Report:
         *guests.sections(inventory.guests, inventory),
         _health(inventory),
         _unused(inventory.unused),
-        Section("", lines=(f"{counted(hidden, 'pseudo filesystem')} hidden",) if hidden else ()),
+        Section(lines=(f"{counted(hidden, 'pseudo filesystem')} hidden",) if hidden else ()),
     )
     values = records(_RECORDS, [_record(target, judgements) for target in inventory.filesystems])
     return Report(_title(inventory, filesystems), sections, _document(inventory, judgements), values)
@@ -62,7 +62,7 @@ def _title(inventory: Inventory, filesystems: Sequence[Target]) -> str:
     return " · ".join([*filter(None, parts), counted(len(filesystems), "filesystem")])
 
 
-def _row(target: Target, judgements: Judgements) -> tuple[Cell | str, ...]:
+def _row(target: Target, judgements: Judgements) -> Row:
     judgement = judgements.get(target.mount_point)
     finding = flag(target, judgement)
     reason = ", ".join(filter(None, (trouble(target), finding.title if finding else "")))

@@ -31,7 +31,7 @@ def scenarios_report(planned: Sequence[tuple[Scenario, Plan]], cut: power_cut.Po
         for scenario, plan in planned
     )
     values = records(ScenarioRow.__struct_fields__, map(astuple, listed))
-    sections = (Section("", _SCENARIOS, cells), Section("", lines=(power_cut_hint, plan_hint)))
+    sections = (Section("", _SCENARIOS, cells), Section(lines=(power_cut_hint, plan_hint)))
     return Report("", sections, ScenariosDocument(scenarios=listed), values)
 
 
@@ -121,10 +121,10 @@ def _form_report(form: Form, summary: str, steps: Sequence[str], command: str) -
     )
     rows = tuple((key, Cell(default, default), words) for key, (default, words) in settings.items())
     sections = (
-        Section("", lines=(" ".join(f"{form.question} {form.help}".split()),)),
+        Section(lines=(" ".join(f"{form.question} {form.help}".split()),)),
         Section(summary, lines=tuple(steps)),
         Section("Settings, changed with --set KEY=VALUE", _SETTINGS, rows),
-        Section("", drawn=(command,)),
+        Section(drawn=(command,)),
     )
     return Report(f"{form.name}: {form.title}", sections, document)
 

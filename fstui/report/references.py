@@ -7,7 +7,7 @@ from fstui.judge.references import Placement, Reference, find_placements, media_
 from fstui.model.quantities import counted, rate, size
 from fstui.model.run import OwnReference, Run
 from fstui.report.documents import ReferencesDocument
-from fstui.report.sections import Cell, Report, Section, number_cell, records
+from fstui.report.sections import Report, Row, Section, number_cell, records
 
 THIS_RUN, USER_REFERENCE = "▸", "▲"  # signs of the run's own rate, and of the user's references
 _MAX_ROWS, _NEIGHBOURS = 8, 3
@@ -26,7 +26,7 @@ def comparison_table(placement: Placement) -> Section:
     nearest = _nearest(placement)
     sources = _numbers((*nearest, *placement.own))
     run_row = (THIS_RUN, number_cell(placement.per_s, rate), f"here, {size(placement.block_bytes)}")
-    rows: list[tuple[float, tuple[Cell | str, ...]]] = [
+    rows: list[tuple[float, Row]] = [
         *((reference.per_s, _row(reference, sources)) for reference in nearest),
         *((reference.per_s, _row(reference, sources, USER_REFERENCE)) for reference in placement.own),
         (placement.per_s, run_row),
@@ -75,7 +75,7 @@ def own_references_report(references: Sequence[OwnReference]) -> Report:
     return Report("", (table,), None)
 
 
-def _own_row(reference: OwnReference) -> tuple[Cell | str, ...]:
+def _own_row(reference: OwnReference) -> Row:
     media = ", ".join(reference.models or reference.media) or "any medium"
     source = f"{size(reference.block_bytes)}, {counted(reference.runs, 'run')}, {media}"
     return f"{USER_REFERENCE} {reference.name}", reference.operation, number_cell(reference.per_s, rate), source
@@ -87,7 +87,7 @@ def _numbers(references: Iterable[Reference]) -> dict[str, str]:
     return {source: f"[{index}]" for index, source in enumerate(distinct, 1)}
 
 
-def _row(reference: Reference, sources: dict[str, str], mark: str = "") -> tuple[Cell | str, ...]:
+def _row(reference: Reference, sources: dict[str, str], mark: str = "") -> Row:
     name = ", ".join(filter(None, [reference.device + ("*" if reference.note else ""), reference.setup]))
     return mark, number_cell(reference.per_s, rate), f"{name} {sources[reference.source]}"
 

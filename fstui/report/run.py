@@ -13,7 +13,7 @@ from fstui.model.storage import Node
 from fstui.report import database_details, databases, figures, fit, io_path, latency_map, references, replicas
 from fstui.report.database_details import notes
 from fstui.report.findings import judged_steps, judges_one_step, leading_finding, ordered, title
-from fstui.report.sections import Cell, Report, Section, Value, glyph_cell, records, right_cell, verdict_cell
+from fstui.report.sections import Cell, Report, Row, Section, Value, glyph_cell, records, right_cell, verdict_cell
 from fstui.report.stack import medium, stack_line
 from fstui.report.text import NONE, moment, simulation_warning, speed_line, unsaved_reason, verdict_line
 
@@ -30,7 +30,7 @@ def run_report(run: Run, saved_to: str | None = None) -> Report:
     maps = ((step.name, latency_map.svg(run, step)) for step in run.steps if step.settings.uniform)
     latency_maps = tuple((name, shapes) for name, shapes in maps if shapes)
     sections = (
-        Section("", lines=tuple(_head(run))),
+        Section(lines=tuple(_head(run))),
         *answers,
         *fit.sections(run),
         _findings(run),
@@ -38,11 +38,11 @@ def run_report(run: Run, saved_to: str | None = None) -> Report:
         io_path.section(run),
         Section("Latencies", figures=latency_maps),
         *(section for section in tables(run) if section not in answers),
-        Section("", lines=notes(run)),
+        Section(lines=notes(run)),
         references.run_references(run),
-        Section("", lines=tuple(_tail(run))),
+        Section(lines=tuple(_tail(run))),
         Section("These could not be removed: run 'fstui clean'", drawn=run.left_behind),
-        Section("", drawn=tuple(_saved(run, saved_to))),
+        Section(drawn=tuple(_saved(run, saved_to))),
     )
     return Report(name, sections, run, _records(run, counts), (run,))
 
@@ -95,7 +95,7 @@ def _findings(run: Run) -> Section:
 
 
 def _steps(run: Run, counts: figures.Counts) -> Section:
-    rows: list[tuple[Cell | str, ...]] = []
+    rows: list[Row] = []
     judged = judged_steps(run)
     for step in run.steps:
         name, *numbers = figures.step_cells(step, counts)

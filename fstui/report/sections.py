@@ -28,10 +28,13 @@ class Cell(NamedTuple):
     """Whether the cell is aligned to the right, as a number or a missing number."""
 
 
+Row = tuple[Cell | str, ...]
+
+
 class Section(NamedTuple):
     title: str = ""
     header: tuple[str, ...] = ()
-    rows: tuple[tuple[Cell | str, ...], ...] = ()
+    rows: tuple[Row, ...] = ()
     lines: tuple[str, ...] = ()
     points: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """Lists of sentences, each with its label: ``because``, ``next``."""

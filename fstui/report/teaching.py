@@ -31,7 +31,7 @@ _EXAMPLES = {"disk.platter.rpm": "10000", "disk.command_us": "500"}
 def disks_report(disks: Sequence[SimulationParameters]) -> Report:
     rows = tuple((disk.name, disk.title) for disk in disks)
     document = DisksDocument(disks=tuple(DiskRow(name=disk.name, title=disk.title) for disk in disks))
-    hint = Section("", lines=("fstui --simulate DISK starts the app on one of them.",))
+    hint = Section(lines=("fstui --simulate DISK starts the app on one of them.",))
     return Report("", (Section("", ("DISK", "WHAT IT IS"), rows), hint), document)
 
 
@@ -44,7 +44,7 @@ def disk_report(disk: SimulationParameters, *, truth: bool) -> Report:
     change_hint = f"KEY=VALUE after a comma changes a parameter: {disk.name},{key}={value}"
     document = DiskDocument(name=disk.name, title=disk.title, parameters=parameters, truth=text if truth else None)
     table = Section("", ("PARAMETER", "VALUE"), tuple(parameters.items()))
-    return Report(f"{disk.name}: {disk.title}", (table, Section("", lines=(text, start_hint, change_hint))), document)
+    return Report(f"{disk.name}: {disk.title}", (table, Section(lines=(text, start_hint, change_hint))), document)
 
 
 def lab_report(lab: Lab) -> Report:

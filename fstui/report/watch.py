@@ -9,7 +9,7 @@ from fstui.model.counters import DeviceTimes
 from fstui.model.judgement import TOO_SLOW, Answer
 from fstui.model.quantities import count, counted, duration_ns, percent, rate, seconds, size
 from fstui.model.watch import FileWaits, JournalCommits, LostWrite, WatchCounts, WatchedDevice, WatchReport
-from fstui.report.sections import Cell, Report, Section, records, right_cell
+from fstui.report.sections import Report, Row, Section, records, right_cell
 from fstui.report.text import NONE, speed_line
 
 MAX_ROWS = 20
@@ -34,7 +34,7 @@ def watch_report(report: WatchReport) -> Report:
         Section("", WAIT_HEADER, waits, more_rows(len(total.waits))),
         Section("", ("PROGRAM", "WRITTEN/S"), writers),
         Section("", DEVICE_HEADER, devices, notes),
-        Section("", lines=(report.sentence, *two_answers(report))),
+        Section(lines=(report.sentence, *two_answers(report))),
     )
     return Report(_head(report), sections, report, _records(total))
 
@@ -55,7 +55,7 @@ def more_rows(rows: int) -> tuple[str, ...]:
     return (f"… and {counted(hidden, 'row')} more: --format json lists all",) if hidden > 0 else ()
 
 
-def aligned_cells(texts: tuple[str, ...], *, last_is_text: bool = False) -> tuple[Cell | str, ...]:
+def aligned_cells(texts: tuple[str, ...], *, last_is_text: bool = False) -> Row:
     """Align all cells except the first to the right, and except the last if it is text."""
     first, *cells = texts
     return (first, *map(right_cell, cells[:-1]), cells[-1]) if last_is_text else (first, *map(right_cell, cells))

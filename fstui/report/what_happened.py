@@ -10,7 +10,7 @@ from msgspec.structs import astuple
 from fstui.model.quantities import counted, duration_ns, percent, seconds, size
 from fstui.model.recording import Bucket, Incident, WhatHappened, is_outside, span
 from fstui.report.latency_map import LogScale, round_bounds, ticks
-from fstui.report.sections import Cell, Report, Section, number_cell, records, right_cell
+from fstui.report.sections import Report, Row, Section, number_cell, records, right_cell
 from fstui.report.text import NONE, sparkline
 
 TABLE_HEADER = (
@@ -89,11 +89,11 @@ def what_happened_report(answer: WhatHappened) -> Report:
     figures = tuple((name, shapes) for name, shapes in charts if shapes)
     values = records(Bucket.__struct_fields__, map(astuple, answer.buckets))
     sections = (
-        Section("", lines=tuple(lines)),
+        Section(lines=tuple(lines)),
         Section("Not recorded", lines=tuple(_gap_lines(answer))),
         Section("Timeline", drawn=tuple(timeline(answer.buckets)), figures=figures),
         Section("", TABLE_HEADER, rows, only_in_documents=too_many),
-        Section("", lines=(hint,) if hint else ()),
+        Section(lines=(hint,) if hint else ()),
     )
     return Report(_title(answer), sections, answer, values)
 
@@ -130,7 +130,7 @@ def timeline(buckets: Sequence[Bucket]) -> Iterator[str]:
     yield f"{'':>15} {first}{last:>{width}}"
 
 
-def _row(bucket: Bucket) -> tuple[Cell | str, ...]:
+def _row(bucket: Bucket) -> Row:
     who = f"{bucket.program}: {bucket.file}" if bucket.program else NONE
     return (
         f"{datetime.fromtimestamp(bucket.start):%H:%M:%S}",
