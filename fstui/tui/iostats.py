@@ -22,8 +22,8 @@ _SUMMED_FIELDS = ("reads", "writes", "written_bytes", "write_ms", "flushes", "fl
 _MAX_SAMPLES = 600
 """Ten minutes, with a sample per second."""
 _GROWTH_S = 2
-"""Seconds by which a chart grows while its samples cover less than one cell."""
-_FIRST_CHARTS_S = (10, 30, 60)
+"""Seconds by which a chart grows until it is full for the first time."""
+_FIRST_CHARTS_S = (10, 20, 30, 60)
 """The periods that a chart with few samples covers. It fills from the right; once full, it covers the next one."""
 _MIN_SAMPLES, _MAX_DEVICE_SAMPLES = 60, 30_000
 """The second number limits the samples multiplied by the devices, so that a thousand devices take no more memory."""
@@ -121,7 +121,7 @@ class RecentSamples(Generic[Sample]):
         """
         start_s = self._samples[0][0] if self._samples else 0.0
         grown_s = self.end_s // _GROWTH_S * _GROWTH_S or self.end_s // 1
-        end_s = self.end_s // cell_s * cell_s or grown_s
+        end_s = grown_s if self.end_s < _FIRST_CHARTS_S[0] else self.end_s // cell_s * cell_s or grown_s
         start_s = ceil(start_s / cell_s) * cell_s
         start_s = next((end_s - length for length in _FIRST_CHARTS_S if end_s - start_s <= length), start_s)
         return max(end_s - cell_s * half_cells / 2, start_s), end_s
