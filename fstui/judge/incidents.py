@@ -207,6 +207,7 @@ class IncidentFacts:
         self.main_wait = waits[-1] if waits else None
         """The last wait of the program that waited longest for one file. Programs that also synced in the minute before
         take precedence, because a program that just started may be the cause."""
+        self.program = self.main_wait.program if self.main_wait else ""
         self.devices = frozenset(self.main_wait.below if self.main_wait else slowdowns[0].place)
         self.seconds = [second for second in records.seconds if any(_overlap(second, slow) for slow in slowdowns)]
         self.elapsed_s = sum(second.elapsed_s for second in self.seconds) or 1.0
@@ -276,8 +277,8 @@ class Explanation(NamedTuple):
 
 
 def _incident(facts: IncidentFacts) -> Incident:
-    wait, explanation = facts.main_wait, _explain(facts)
-    culprit = explanation.culprit
+    explanation, nobody = _explain(facts), RecordedWait()
+    wait, culprit = facts.main_wait or nobody, explanation.culprit or nobody
     host_share = pressure_share(facts.seconds, CPU) or 0.0
     cpu_excluded = "the CPU (mainly other programs waited for one)"
     excluded = []
@@ -287,7 +288,7 @@ def _incident(facts: IncidentFacts) -> Incident:
         excluded.append("memory")
     not_the_cause = f" Not the cause: {', '.join(excluded)}." if excluded else ""
     head = "no program was seen to wait for a sync"
-    if wait:
+    if facts.main_wait:
         other_programs = len({program for program, _ in facts.waited_s} - {wait.program})
         call = f"in {wait.call} of" if wait.call else "for a sync of"
         also = f" ({counted(other_programs, 'other program')} too)" if other_programs else ""
@@ -299,16 +300,16 @@ def _incident(facts: IncidentFacts) -> Incident:
         end=facts.end,
         sentence=f"{head}; {explanation.clause}.{not_the_cause}",
         cause=explanation.cause,
-        program=wait.program if wait else "",
-        pid=wait.pid or None if wait else None,
-        file=wait.file if wait else "",
+        program=wait.program,
+        pid=wait.pid or None,
+        file=wait.file,
         waited_s=sum(facts.waited_s.values()),
         device=facts.device,
         latency_ms=facts.worst_ms,
         typical_ms=facts.typical_ms,
-        culprit=culprit.program if culprit else "",
-        culprit_pid=culprit.pid or None if culprit else None,
-        culprit_cgroup=culprit.cgroup if culprit else "",
+        culprit=culprit.program,
+        culprit_pid=culprit.pid or None,
+        culprit_cgroup=culprit.cgroup,
     )
 
 
@@ -426,16 +427,15 @@ def _stuck_loop_device(facts: IncidentFacts) -> Explanation | None:
 def _other_program(facts: IncidentFacts) -> Explanation | None:
     if not facts.is_device_slow:
         return None
-    own_program = facts.main_wait.program if facts.main_wait else ""
     processes = transfers(facts.writing_windows)
     writers = [process for process in processes if facts.devices.intersection(process.devices)]
     writer = max(writers, key=lambda process: process.written, default=None)
     if writer and _may_be_cause(facts, writer.written, sum(counters.written_kib for counters in facts.counters)):
-        is_itself = writer.program == own_program
-        who = f"{own_program} itself" if is_itself else _label(writer)
+        is_itself = writer.program == facts.program
+        who = f"{facts.program} itself" if is_itself else _label(writer)
         clause = f"{_latency_rose(facts)} while {who} wrote {_rate_text(writer.written, writer, facts)}"
         return Explanation("itself" if is_itself else "writer", clause, None if is_itself else writer)
-    others = [process for process in processes if process.program != own_program]
+    others = [process for process in processes if process.program != facts.program]
     reader = max(others, key=lambda process: process.read, default=None)
     if reader and _may_be_cause(facts, reader.read, sum(counters.read_kib for counters in facts.counters)):
         clause = f"{_latency_rose(facts)} while {_label(reader)} read {_rate_text(reader.read, reader, facts)}"
@@ -478,7 +478,6 @@ def _rate_text(amount: int, process: ProcessIo, facts: IncidentFacts) -> str:
 def _other_syncs(facts: IncidentFacts) -> Explanation | None:
     if not facts.is_device_slow:
         return None
-    own_program = facts.main_wait.program if facts.main_wait else ""
     syncs, waited_ms = Counter[str](), Counter[str]()
     by_program: dict[str, RecordedWait] = {}
     for wait in facts.waits:
@@ -487,14 +486,14 @@ def _other_syncs(facts: IncidentFacts) -> Explanation | None:
             waited_ms[wait.program] += wait.waited_ms + wait.in_flight_ms
             by_program[wait.program] = wait
     windows_s = sum(window.elapsed_s for window in facts.windows) or 1.0
-    min_waited_ms = MIN_CAUSE_SHARE * waited_ms[own_program]
+    min_waited_ms = MIN_CAUSE_SHARE * waited_ms[facts.program]
     suspects = [
         program
         for program in syncs
-        if program != own_program
+        if program != facts.program
         and syncs[program] / windows_s >= SYNC_RATE_FACTOR * facts.usual_syncs_per_s.get(program, 0.0)
         and (
-            syncs[program] >= max(MIN_CAUSE_SYNCS_PER_S * windows_s, syncs[own_program])
+            syncs[program] >= max(MIN_CAUSE_SYNCS_PER_S * windows_s, syncs[facts.program])
             # a new program may sync rarely because its own syncs are slow
             or (program not in facts.usual_syncs_per_s and waited_ms[program] >= min_waited_ms)
         )
