@@ -73,9 +73,7 @@ class Session:
 
         if not Path(MOUNTINFO).exists():
             raise Refused("/proc is not mounted, so mounts and counters cannot be read. Run: mount -t proc proc /proc")
-        machine = LocalMachine(
-            cgroup_of_pid=cgroup_of_pid, trace=trace, trust_directory=trust_directory, rate_limit=rate_limit
-        )
+        machine = LocalMachine(cgroup_of_pid, trace=trace, trust_directory=trust_directory, rate_limit=rate_limit)
         return cls(machine, rate_limit)
 
     @classmethod

@@ -11,7 +11,7 @@ import os
 import random
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import accumulate
 from pathlib import Path
 
@@ -22,10 +22,15 @@ from fstui.measure.probes.files import MAX_POOL_BLOCKS
 from fstui.measure.wire.frames import Decoder, encode_samples
 from fstui.model.counters import Counters
 from fstui.model.documents import with_digest
+from fstui.model.host import Inventory
+from fstui.model.storage import Node
 from fstui.runs.machine.local import LocalMachine
 from fstui.runs.recorder import StepRecorder
 from fstui.runs.session import Session
 from fstui.state import runs
+from fstui.storage.counters import read_counters
+from fstui.storage.hotplug import Watch
+from fstui.storage.survey import survey
 from fstui.tui.app import FstuiApp
 from fstui.tui.screens.history import HistoryScreen
 from fstui.tui.screens.storage import StorageScreen
@@ -141,8 +146,24 @@ def mounts(share: float) -> Iterator[bool]:
         yield from asyncio.run(_crowded(box.root, many))
 
 
+class CrowdedMachine(LocalMachine):
+    """A host whose /proc and /sys are below another directory."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__()
+        self._root = root
+        self._watch = Watch(root)
+
+    def survey(self) -> Inventory:
+        self._newest_inventory = survey(self._root)
+        return self._newest_inventory
+
+    def counters(self, stack: Iterable[Node]) -> Counters:
+        return read_counters(tuple(stack), self._root)
+
+
 async def _crowded(root: Path, many: int) -> list[bool]:
-    app = FstuiApp(Session(LocalMachine(root)), None)
+    app = FstuiApp(Session(CrowdedMachine(root)), None)
     async with app.run_test(size=(80, 24)) as pilot:
         screen = app.screen
         assert isinstance(screen, StorageScreen)

@@ -8,10 +8,12 @@ import pytest
 from fstui.measure.children import Child
 from fstui.model.declaration import Declaration
 from fstui.model.errors import Refused
+from fstui.model.host import Inventory
 from fstui.runs import scenarios
 from fstui.runs.machine.replay import ReplayMachine
 from fstui.runs.session import Session
 from fstui.storage import survey
+from fstui.storage.tool_output import ToolOutputs
 from tests.factories import screens
 from tests.tui.conftest import PreparedApp
 
@@ -25,9 +27,9 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         counted[module] += 1
         return await start(module, *arguments)
 
-    def surveyed(*arguments: object) -> object:
+    def surveyed(*, tool_outputs: ToolOutputs) -> Inventory:
         counted["survey"] += 1
-        return look(*arguments)  # type: ignore[arg-type]
+        return look(tool_outputs=tool_outputs)
 
     monkeypatch.setattr(Child, "start", started)
     monkeypatch.setattr(survey, "survey", surveyed)

@@ -55,7 +55,6 @@ _LOWEST_PRIORITY = 19
 class LocalMachine(Machine):
     def __init__(
         self,
-        root: Path = Path("/"),
         cgroup_of_pid: int | None = None,
         *,
         trace: bool = True,
@@ -68,8 +67,7 @@ class LocalMachine(Machine):
         another user could rename files. ``rate_limit``: the limit for the probes.
         """
         self.simulated: str | None = None
-        self._cgroup = OtherCgroup(cgroup_of_pid, root) if cgroup_of_pid is not None else None
-        self._root = root
+        self._cgroup = OtherCgroup(cgroup_of_pid) if cgroup_of_pid is not None else None
         self._trace = trace
         self._trust_directory = trust_directory
         self._rate_limit = rate_limit
@@ -84,18 +82,18 @@ class LocalMachine(Machine):
         self._guests_read_at = -math.inf
 
     def survey(self) -> Inventory:
-        inventory = survey.survey(self._root, self._tool_outputs)
+        inventory = survey.survey(tool_outputs=self._tool_outputs)
         self._newest_inventory = msgspec.structs.replace(inventory, guests=self._guests)
         return self._newest_inventory
 
     def has_changed(self) -> bool:
         if self._watch is None:
-            self._watch = Watch(self._root)
+            self._watch = Watch()
         return self._watch.has_changed()
 
     async def _run_tools(self, inventory: Inventory, max_age_s: float) -> Inventory | None:
         """Return a new survey with the output of tools; None if the recent output is still valid."""
-        commands = survey.commands(inventory) if self._root == Path("/") else ()
+        commands = survey.commands(inventory)
         if not commands or (commands == self._commands and time.monotonic() - self._tools_run_at < max_age_s):
             return None
         self._tools_run_at = time.monotonic()
@@ -126,14 +124,14 @@ class LocalMachine(Machine):
         """Read the virtual machines again if different ones are running, or if the last reading is too old."""
         from fstui.storage import guests  # noqa: PLC0415  not needed for the first screen
 
-        pids, now = guests.find_pids(self._root), time.monotonic()
+        pids, now = guests.find_pids(), time.monotonic()
         if pids == tuple(guest.pid for guest in self._guests) and now - self._guests_read_at < LIST_MAX_AGE_S:
             return
         self._guests_read_at, self._guests = now, ()
         if pids:
             try:
                 self._guests = await call_in_child(
-                    guests.read_guests, pids, self._root, where="/proc", timeout_s=guests.TIMEOUT_S + CALL_TIMEOUT_S
+                    guests.read_guests, pids, where="/proc", timeout_s=guests.TIMEOUT_S + CALL_TIMEOUT_S
                 )
             except (OSError, Refused) as reason:
                 self._guests = tuple(Guest(pid=pid, hypervisor="qemu", trouble=str(reason)) for pid in pids)
@@ -150,7 +148,7 @@ class LocalMachine(Machine):
         return survey.target_of(directory, self._newest_inventory or self.survey())
 
     def counters(self, stack: Iterable[Node]) -> Counters:
-        return device_counters.read_counters(tuple(stack), self._root)
+        return device_counters.read_counters(tuple(stack))
 
     def cgroup_process(self) -> Process | None:
         return self._cgroup.process if self._cgroup else None
@@ -163,7 +161,7 @@ class LocalMachine(Machine):
     def activity(self) -> AsyncGenerator[HostActivity]:
         from fstui.runs.activity import read_activity  # noqa: PLC0415  not needed for the first screen
 
-        return read_activity() if self._root == Path("/") else super().activity()
+        return read_activity()
 
     async def inspect(self, directory: str) -> TargetDirectory:
         inventory = self.survey()  # first, because an error here would leave a coroutine that is never awaited
@@ -190,7 +188,7 @@ class LocalMachine(Machine):
         return DatabaseServers(run_id, workspace, self._apply_idle)
 
     async def trace(self, run_id: str, stack: Iterable[Node]) -> StepTracing:
-        if not self._trace or self._root != Path("/"):
+        if not self._trace:
             return NoTrace()
         from fstui.trace.child import RunTrace, Untraceable  # noqa: PLC0415
 
@@ -222,7 +220,7 @@ class LocalMachine(Machine):
             "path": f"data-{next(self._file_numbers)}",
             "facts": probe.reports_facts,
             "fill_bytes_per_s": self._rate_limit.bytes_per_s,
-            "stat_paths": [str(self._root / "sys/class/block" / device / "stat") for device in lowest],
+            "stat_paths": [f"/sys/class/block/{device}/stat" for device in lowest],
         }
         child.send(json.dumps({**settings.as_dict(), **probe.unsaved_settings, **host_settings}))
         return LocalProbe(child)
@@ -285,11 +283,11 @@ class LocalProbe(RunningProbe):
 class OtherCgroup:
     """The I/O cgroup of a process (``--like``)."""
 
-    def __init__(self, pid: int, root: Path = Path("/")) -> None:
+    def __init__(self, pid: int) -> None:
         """Raise Refused if there is no such process, or if its cgroup cannot be joined."""
-        self.process: Process = process.read_process_of(pid, root)
-        groups = Tree(root).text(f"/proc/{pid}/cgroup") or ""
-        self._members = process.members_file(Tree(root), groups)
+        self.process: Process = process.read_process_of(pid)
+        tree = Tree()
+        self._members = process.members_file(tree, tree.text(f"/proc/{pid}/cgroup") or "")
         if self._members is None:
             raise Refused(f"process {pid}: its I/O cgroup cannot be found. Is the cgroup filesystem mounted?")
         try:

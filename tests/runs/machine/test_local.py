@@ -89,7 +89,7 @@ async def test_tools_run_once_if_nothing_changed(monkeypatch: pytest.MonkeyPatch
         calls.append(commands)
         return {command_line(command): ToolOutput() for command in commands}
 
-    def surveyed(_: Path, tool_outputs: ToolOutputs) -> Inventory:
+    def surveyed(*, tool_outputs: ToolOutputs) -> Inventory:
         return Inventory(unused=tuple(disk(name) for name in tool_outputs))
 
     monkeypatch.setattr(local, "run_tools", tools)
