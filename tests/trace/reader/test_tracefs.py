@@ -39,6 +39,11 @@ def test_tracefs_is_used_without_being_mounted() -> None:
     assert found_after(UNMOUNTED).startswith("/proc/self/fd/")
 
 
+def test_tracefs_is_used_if_proc_does_not_list_filesystems() -> None:
+    """As in a service with ProcSubset=pid (systemd.exec(5))."""
+    assert found_after(f"{UNMOUNTED}; mount -t proc -o subset=pid proc /proc").startswith("/proc/self/fd/")
+
+
 def test_a_mount_point_with_a_space_is_found(tmp_path: Path) -> None:
     place = tmp_path / "trace fs"
     place.mkdir()
