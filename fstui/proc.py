@@ -224,6 +224,13 @@ def pressure_us(resource: str) -> list[int]:
     return [int(line.rpartition("total=")[2]) for line in read_text(f"/proc/pressure/{resource}").splitlines()]
 
 
+def threads_wait_for_cpu(text: str | None = None) -> bool:
+    """Return whether more threads are runnable now than there are CPUs (proc_stat(5)). ``text``: of /proc/stat."""
+    lines = (read_text("/proc/stat") if text is None else text).splitlines()
+    cpus = sum(line.startswith("cpu") for line in lines) - 1  # the first line is the sum of all CPUs
+    return any(line.startswith("procs_running ") and int(line.split()[1]) > cpus for line in lines)
+
+
 def boot_id() -> str:
     """Return the id of this boot; empty if it cannot be read."""
     return read_text("/proc/sys/kernel/random/boot_id").strip()

@@ -115,7 +115,8 @@ class WatchCounts(Base, frozen=True, kw_only=True):
     lost: int = 0
     """Events that did not fit into the kernel's buffers and are missing from the counts."""
     cpu_pressure_s: float | None = None
-    """The time in which at least one process of this host waited for a CPU; None if the kernel does not report it."""
+    """The time in which at least one process of this host waited for a CPU: from /proc/pressure, or if the kernel lacks
+    that, estimated from the runnable threads at the end of each second. None without a trace."""
     waits: tuple[FileWaits, ...] = ()
     """The longest wait first."""
     devices: tuple[WatchedDevice, ...] = ()

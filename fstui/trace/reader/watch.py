@@ -188,9 +188,7 @@ class WatchSession(WaitRecording):
         span = Span()
         span.elapsed_s, self._second_began_s = now_s - self._second_began_s, now_s
         span.traced_s = span.elapsed_s * self._share
-        before_us, self._pressure_us = self._pressure_us, proc.pressure_us("cpu")[:1]
-        for before, after in zip(before_us, self._pressure_us, strict=False):  # none without PSI
-            span.cpu_pressure_s = (after - before) / 1e6
+        span.cpu_pressure_s = self._read_cpu_pressure(span.elapsed_s)
         lost = self.lost() + self._devices.lost()
         span.lost, self._lost_before = lost - self._lost_before, lost
         self.add_waits(span)
@@ -202,6 +200,13 @@ class WatchSession(WaitRecording):
         self._commits = {}
         self.total.merge(span)
         return span.as_dict()
+
+    def _read_cpu_pressure(self, elapsed_s: float) -> float:
+        """Return how long some process waited for a CPU in this second. Without PSI, estimate it from one sample."""
+        before_us, self._pressure_us = self._pressure_us, proc.pressure_us("cpu")[:1]
+        for before, after in zip(before_us, self._pressure_us, strict=False):
+            return (after - before) / 1e6
+        return elapsed_s if proc.threads_wait_for_cpu() else 0.0
 
     def _add_devices(self, span: Span) -> None:
         now = read_counters()
