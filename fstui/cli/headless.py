@@ -12,7 +12,7 @@ from fstui.cli.delivery import EventLines, deliver
 from fstui.cli.execution import BROKEN_PIPE, FAILED, UNACCEPTABLE, exit_status
 from fstui.cli.interruption import Interruption
 from fstui.cli.narration import Narration
-from fstui.cli.options import confirm, is_failure, rate_limit_of, session_on
+from fstui.cli.options import confirm, is_failure, open_session, rate_limit_of
 from fstui.cli.output import ReaderGone, say
 from fstui.model.counters import Idle
 from fstui.model.declaration import Declaration
@@ -26,7 +26,6 @@ from fstui.report.plans import plan_report
 from fstui.report.text import simulation_warning
 from fstui.runs import caution
 from fstui.runs.runner import RunInProgress
-from fstui.runs.session import Session
 from fstui.runs.site import Site
 
 
@@ -49,27 +48,22 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     simulate: str | None
     pull_plug_s: float | None
 
-    def session(self, round_: Round | None) -> tuple[Session, str]:
-        """Return the session, and the directory of a simulated disk ("" for a real one)."""
-        if self.simulate is not None:
-            return session_on(self.simulate, round_)
-        session = Session.local(
-            cgroup_of_pid=self.cgroup_of_pid,
-            trace=self.trace != "off",
-            trust_directory=self.trust_dir,
-            rate_limit=rate_limit_of(self.max_rate, self.idle),
-        )
-        return session, ""
-
 
 class HeadlessRun:
     def __init__(self, options: Options, round_: Round | None = None, *, quiet: bool = False) -> None:
         """``round_``: set if the run is one of several that are compared. ``quiet``: do not print the plan."""
         self._options = options
-        self._session, default_directory = options.session(round_)
+        self._session = open_session(
+            options.simulate,
+            round_,
+            cgroup_of_pid=options.cgroup_of_pid,
+            trace=options.trace != "off",
+            trust_directory=options.trust_dir,
+            rate_limit=rate_limit_of(options.max_rate, options.idle),
+        )
         if self._session.simulated and not quiet and (round_ is None or round_.number == 1):
             say(simulation_warning(self._session.simulated))
-        self._directory = options.directory or default_directory
+        self._directory = options.directory or self._session.filesystems().filesystems[0].mount_point
         self.interruption = Interruption()
         self._reader_gone = False
         self._round = round_

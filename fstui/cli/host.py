@@ -17,8 +17,8 @@ from fstui.cli.options import (
     confirm,
     fail_on_option,
     is_failure,
+    open_session,
     report_options,
-    session_on,
     simulate_option,
     trace_option,
     trust_option,
@@ -37,7 +37,6 @@ from fstui.report.text import simulation_warning
 from fstui.runs import startup
 from fstui.runs.checking import CHECK, Checkup, Subject, events_until_timeout, names_by_reason
 from fstui.runs.runner import RunInProgress
-from fstui.runs.session import Session
 
 
 @click.command("list")
@@ -50,7 +49,7 @@ def list_(simulate: str | None) -> Report:
 
     Example: fstui list --format json
     """
-    session = session_on(simulate)[0] if simulate is not None else Session.local()
+    session = open_session(simulate)
     survey = asyncio.run(session.with_space(session.filesystems()))
     if session.simulated:
         say(simulation_warning(session.simulated))
@@ -133,10 +132,7 @@ def make_checkup(
     directories: Sequence[str], scenario: str, *, yes: bool, trace: str, trust_dir: bool, simulate: str | None
 ) -> Checkup:
     """Find the filesystems to measure, and ask about busy ones. Raises Refused if none is left."""
-    if simulate is not None:
-        session, _ = session_on(simulate)
-    else:
-        session = Session.local(trace=trace != "off", trust_directory=trust_dir)
+    session = open_session(simulate, trace=trace != "off", trust_directory=trust_dir)
     checkup = Checkup(session, directories, scenario=scenario, traced=trace != "off")
     asyncio.run(checkup.find_filesystems())
     if session.declarations_error:

@@ -179,14 +179,17 @@ yes_option = click.option(
 )
 
 
-def session_on(disk: str, round_: Round | None = None) -> tuple[Session, str]:
-    """Return a session on a simulated disk, and its mount point. Each round has its own seed. Raises Refused."""
+def open_session(simulate: str | None, round_: Round | None = None, **options: Any) -> Session:
+    """Return a session on a simulated disk, which has another seed in each round; without one, a session on this host
+    with the options of ``Session.local``. Raises Refused."""
+    if simulate is None:
+        from fstui.runs.session import Session  # noqa: PLC0415
+
+        return Session.local(**options)
     from fstui.runs import simulation  # noqa: PLC0415
 
-    simulated = simulation.find(disk)
-    if round_ is not None:
-        simulated = simulation.seeded_for_round(simulated, round_)
-    return simulation.session(simulated), simulation.mount_point(simulated)
+    disk = simulation.find(simulate)
+    return simulation.session(simulation.seeded_for_round(disk, round_) if round_ else disk)
 
 
 def confirm(what: str, question: str, *, yes: bool) -> bool:

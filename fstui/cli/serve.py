@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from fstui.cli.interruption import Interruption
-from fstui.cli.options import session_on, simulate_option
+from fstui.cli.options import open_session, simulate_option
 from fstui.cli.output import say
 from fstui.model.errors import Refused
 
@@ -61,7 +61,7 @@ def serve(simulate: str | None, host: str, port: int, url: str | None) -> None:
     if host in {"0.0.0.0", "::"} and url is None:
         raise Refused(f"--host {host} needs --url, the address that browsers use: --url http://NAME:{port}")
     disk = simulate or DEFAULT_DISK
-    session_on(disk)  # raises Refused before the server starts if there is no such disk
+    open_session(disk)  # raises Refused before the server starts if there is no such disk
     try:
         import textual_serve.server  # noqa: F401, PLC0415  an optional dependency
     except ImportError:
@@ -153,7 +153,7 @@ def _run_app() -> None:
 
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # the server may be killed
     home, disk = sys.argv[1:]
-    session, _ = session_on(disk)  # before chdir, because the path of a file may be relative
+    session = open_session(disk)  # before chdir, because the path of a file may be relative
     with tempfile.TemporaryDirectory(dir=home) as directory:
         # do not show or change the runs, settings and ledger of the user who started the server
         os.environ.update(XDG_STATE_HOME=directory, XDG_CONFIG_HOME=directory, HOME=directory, PWD=directory)

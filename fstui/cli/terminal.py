@@ -40,9 +40,9 @@ def start(directory: str | None = None, *, trust_directory: bool = False, simula
     gc.set_threshold(*_THRESHOLDS)
     _leave_out_openssl()
     if simulate is not None:
-        from fstui.cli.options import session_on  # noqa: PLC0415  the app starts without click
+        from fstui.cli.options import open_session  # noqa: PLC0415  the app starts without click
 
-        session, _ = session_on(simulate)
+        session = open_session(simulate)
     else:
         from fstui.runs.session import Session  # noqa: PLC0415
 

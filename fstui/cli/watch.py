@@ -14,14 +14,13 @@ import click
 from fstui.cli import completion
 from fstui.cli.delivery import EventLines, print_report
 from fstui.cli.interruption import Interruption
-from fstui.cli.options import Duration, report_options, session_on, simulate_option
+from fstui.cli.options import Duration, open_session, report_options, simulate_option
 from fstui.cli.output import ReaderGone, is_terminal, say
 from fstui.model.at_risk import AtRiskFinished, AtRiskReport, AtRiskSecond, AtRiskStarted
 from fstui.model.watch import WatchedSecond, WatchEvent, WatchFinished, WatchReport, WatchStarted
 from fstui.report import watch as report
 from fstui.report.at_risk import at_risk_report, summary_line
 from fstui.report.text import simulation_warning
-from fstui.runs.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection
@@ -71,7 +70,7 @@ def watch(
       sudo fstui watch --mount /var/lib/mysql
       sudo fstui watch --at-risk --seconds 60
     """
-    session = session_on(simulate)[0] if simulate is not None else Session.local()
+    session = open_session(simulate)
     if simulate is not None and not at_risk:
         say(f"{simulation_warning(session.simulated or '')} A simulated program commits 50 times a second.")
     start = session.watch_risk if at_risk else session.watch
