@@ -78,7 +78,7 @@ def measure_and_cut(lab: Laboratory, name: str, machine: LabMachine) -> tuple[Me
             make(vm, machine)
             attach(vm, machine)
             found = measured(judged(run_scenario(vm, machine)), time.monotonic() - began)
-            vm.must(f"sync {' '.join(vm.devices.values())}")
+            vm.must(f"sync && sync {' '.join(vm.devices.values())}")  # the filesystems, then the caches of the disks
             log = _write(vm, machine, lab.directory / name)
         with _serving(backing), lab.running(name, machine, backing, state) as vm:
             vm.must("mount $state /var/lib/lab")
