@@ -15,6 +15,7 @@ from msgspec.structs import replace
 import fstui
 from fstui.model.documents import encode
 from fstui.model.events import RunFinished
+from fstui.model.forms import Setting
 from fstui.model.judgement import Judgement
 from fstui.model.run import Run
 from fstui.powercut import plan as power_cut
@@ -22,7 +23,7 @@ from fstui.report import compare, formats, history, inventory, plans
 from fstui.report.characters import CONTROL, escape_controls, escape_lines
 from fstui.report.formats import json as json_report
 from fstui.report.text import columns, wrapped_columns
-from fstui.runs.scenarios import Scenario, Setting
+from fstui.runs.scenarios import Scenario
 from fstui.state.runs import Summary
 from tests.factories import screens
 from tests.factories.samples import FAILED_RUN, RUN

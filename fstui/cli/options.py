@@ -124,11 +124,11 @@ def rate_limit_of(max_rate: str | None, idle: bool) -> RateLimit:
 
 
 def _bytes_per_s(text: str) -> int:
-    from fstui.runs import scenarios  # noqa: PLC0415  only for this option
+    from fstui.model.forms import size_of  # noqa: PLC0415  only for this option
 
     amount = text.strip().removesuffix("/s")
     try:
-        size = scenarios.size_of(amount)
+        size = size_of(amount)
         rate = int(amount) if size is None else size
     except (ValueError, OverflowError):
         rate = 0

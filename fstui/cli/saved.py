@@ -11,6 +11,7 @@ from fstui.cli.delivery import deliver_last, print_last_report, report_command
 from fstui.cli.options import confirm, format_option, output_option
 from fstui.cli.output import say
 from fstui.cli.terminal import check_terminal
+from fstui.model.documents import ALTERED
 from fstui.model.errors import Refused
 from fstui.powercut.campaign import CampaignStore
 from fstui.report import comparison, formats
@@ -18,7 +19,7 @@ from fstui.report import history as report
 from fstui.report.compare import comparison_report
 from fstui.report.sections import Report
 from fstui.runs import history
-from fstui.runs.history import ALTERED, SavedRun, Summary
+from fstui.runs.history import SavedRun, Summary
 
 _PRICE = re.compile(r"(\d+(?:\.\d+)?)/(h|d)")
 _HOURS = {"h": 1, "d": 24}

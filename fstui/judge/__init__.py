@@ -15,6 +15,6 @@ To follow a flush from the sync to the verdict, read in this order:
 
 from fstui.judge.facts import Case
 from fstui.judge.rules import explain, has_page, questions, rule_names
-from fstui.judge.verdict import decisive_finding, judge, leading_finding
+from fstui.judge.verdict import judge, leading_finding
 
-__all__ = ["Case", "decisive_finding", "explain", "has_page", "judge", "leading_finding", "questions", "rule_names"]
+__all__ = ["Case", "explain", "has_page", "judge", "leading_finding", "questions", "rule_names"]

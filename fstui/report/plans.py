@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from msgspec.structs import astuple
 
 from fstui.measure.kinds.sysbench import Sysbench
+from fstui.model.forms import Form, Scalar, Setting
 from fstui.model.plan import Plan
 from fstui.model.quantities import clock, counted, exact_size, seconds, short_size
 from fstui.model.storage import Target
@@ -13,7 +14,7 @@ from fstui.report.documents import ScenarioDocument, ScenarioRow, ScenariosDocum
 from fstui.report.figures import BY_HAND, power_cut_writes, write_volume_text
 from fstui.report.sections import Cell, Report, Section, records, right_cell
 from fstui.report.stack import stack_line
-from fstui.runs.scenarios import Form, Scalar, Scenario, Setting
+from fstui.runs.scenarios import Scenario
 
 _SCENARIOS = ("SCENARIO", "QUESTION", "TIME", "WRITES")
 _SETTINGS = ("KEY", "VALUE", "MEANING")

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from fstui.model.documents import ALTERED, with_digest
+from fstui.model.documents import with_digest
 from fstui.model.errors import Refused
 from fstui.model.run import Run
 from fstui.state import paths, runs, user_data
@@ -14,7 +14,7 @@ from fstui.state.outlines import TimeLimitExpired
 from fstui.state.paths import call_in_state_dir
 from fstui.state.runs import Summary
 
-__all__ = ["ALTERED", "Summary"]  # re-exported for the interfaces
+__all__ = ["Summary"]  # re-exported for the interfaces
 
 MAX_NOTE_LENGTH = 200
 READ_TIMEOUT_S = 20.0

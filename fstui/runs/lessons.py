@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.model.base import Base
 from fstui.model.errors import Refused, local_time
+from fstui.model.forms import Setting
 from fstui.model.judgement import Verdict
 from fstui.model.plan import Plan, PlannedStep
 from fstui.model.quantities import rate, ratio
@@ -24,7 +25,7 @@ from fstui.model.steps import Step
 from fstui.model.storage import Target
 from fstui.runs import simulation
 from fstui.runs.runner import RunInProgress
-from fstui.runs.scenarios import Scenario, Setting
+from fstui.runs.scenarios import Scenario
 from fstui.runs.session import Session
 from fstui.runs.simulation import SimulationParameters
 from fstui.runs.site import Site

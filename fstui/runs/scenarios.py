@@ -12,15 +12,14 @@ import msgspec
 from fstui.measure.children import call_in_child
 from fstui.measure.kinds import message_with_key
 from fstui.model.errors import Refused, hint_for, sentence_of
-from fstui.model.forms import Form, Scalar, Setting, as_list, changed_values, check_value, size_of
+from fstui.model.forms import Setting, as_list, check_value
 from fstui.model.quantities import size
 from fstui.model.shipped import shipped_files, toml_files
 from fstui.runs.scenario import Scenario, StepHead, expand
 from fstui.state import paths
 from fstui.state.files import read_regular
 
-# re-exported for the interfaces
-__all__ = ["Form", "Scalar", "Scenario", "Setting", "changed_values", "expand", "size_of"]
+__all__ = ["Scenario", "expand"]  # re-exported for the interfaces
 
 MAX_BYTES = 1 << 20
 _ORDER = (

@@ -152,12 +152,13 @@ class Session:
 
     async def plan_again(self, run: Run, directory: str) -> tuple[Site, Plan]:
         """Plan the scenario of a saved run with its settings and declarations. Raises Refused."""
+        from fstui.model.forms import changed_values  # noqa: PLC0415
         from fstui.runs import scenarios  # noqa: PLC0415
 
         if run.scenario is None:
             raise Refused("The saved run does not name its scenario.")
         scenario = await scenarios.find(run.scenario.name)
-        settings = scenarios.changed_values(scenario, run.scenario.settings)
+        settings = changed_values(scenario, run.scenario.settings)
         return await self.plan_by_name(run.scenario.name, directory, settings, _declaration_of(run))
 
     def start(self, plan: Plan, site: Site, idle: Idle | None = None, round_: Round | None = None) -> RunInProgress:

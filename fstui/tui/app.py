@@ -329,15 +329,16 @@ class FstuiApp(App[int]):
 
     async def run_again(self, run: Run, directory: str | None) -> str:
         """Start the scenario again with the same settings and declarations. Return why it cannot be started, or ''."""
+        from fstui.model.forms import changed_values  # noqa: PLC0415
         from fstui.powercut import plan as power_cut  # noqa: PLC0415
-        from fstui.runs import caution, scenarios  # noqa: PLC0415
+        from fstui.runs import caution  # noqa: PLC0415
 
         if run.scenario is None or directory is None:
             return "The saved run does not say which scenario was run, or where."
         try:
             if run.scenario.name == power_cut.NAME:
                 site = await self.session.look_up(directory)
-                changed = scenarios.changed_values(power_cut.FORM, run.scenario.settings)
+                changed = changed_values(power_cut.FORM, run.scenario.settings)
                 self.open_power_cut(site.raw_target.path, site.target, changed)
                 return ""
             site, plan = await self.session.plan_again(run, directory)

@@ -9,13 +9,13 @@ from msgspec.structs import replace
 
 from fstui.model.declaration import NO_DECLARATION, Declaration
 from fstui.model.errors import Refused
-from fstui.model.forms import chosen_values
+from fstui.model.forms import Form, Scalar, Setting, chosen_values
 from fstui.model.plan import Plan
 from fstui.model.storage import CACHES, MEDIA
 from fstui.powercut.plan import PowerCutPlan, write_command
 from fstui.runs import power_cut
 from fstui.runs.runner import RunInProgress
-from fstui.runs.scenarios import Form, Scalar, Scenario, Setting
+from fstui.runs.scenarios import Scenario
 from fstui.runs.session import Session
 from fstui.runs.site import Site
 

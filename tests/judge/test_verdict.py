@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from fstui.judge import Case, decisive_finding, judge, leading_finding, words
+from fstui.judge import Case, judge, leading_finding, words
 from fstui.judge.defects import defects
 from fstui.judge.rules import all_rules
+from fstui.judge.verdict import decisive_finding
 from fstui.measure.kinds.documents import decode_run
 from fstui.model.judgement import VERDICTS, Confidence, Finding, Scope, Verdict
 from fstui.model.run import Evidence, Run

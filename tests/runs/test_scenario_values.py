@@ -9,9 +9,10 @@ from fstui.databases.postgresql import PostgreSQL
 from fstui.databases.programs import ServerProgram
 from fstui.measure.kinds.sysbench import Sysbench
 from fstui.model.errors import Refused
+from fstui.model.forms import Scalar, Setting
 from fstui.model.plan import PlannedStep
 from fstui.runs import scenarios
-from fstui.runs.scenarios import Scalar, Scenario, Setting
+from fstui.runs.scenarios import Scenario
 
 Path = tuple[str, ...]
 

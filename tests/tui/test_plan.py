@@ -9,12 +9,13 @@ from textual.pilot import Pilot
 from fstui.databases.programs import NO_PROGRAMS, Programs
 from fstui.model.counters import Counters, DeviceCounters
 from fstui.model.errors import Refused
+from fstui.model.forms import Setting
 from fstui.model.plan import Plan
 from fstui.model.storage import Medium, Node, Space
 from fstui.runs import scenarios, simulation
 from fstui.runs.machine.local import LocalMachine
 from fstui.runs.machine.replay import ReplayMachine
-from fstui.runs.scenarios import Scenario, Setting
+from fstui.runs.scenarios import Scenario
 from fstui.state import user_data
 from fstui.state.workspace import TargetDirectory
 from fstui.tui.app import FstuiApp

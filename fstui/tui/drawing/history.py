@@ -10,6 +10,7 @@ from typing import Any
 from msgspec.structs import replace
 from rich.text import Text
 
+from fstui.model.documents import ALTERED
 from fstui.model.judgement import VERDICTS
 from fstui.model.quantities import counted, rate
 from fstui.model.run import Run
@@ -17,7 +18,7 @@ from fstui.report import history as report
 from fstui.report.findings import leading_finding
 from fstui.report.latency_map import LogScale
 from fstui.report.text import cut_left, moment, verdict_label
-from fstui.runs.history import ALTERED, Summary
+from fstui.runs.history import Summary
 from fstui.tui.drawing import charts
 from fstui.tui.drawing.cells import (
     Column,

@@ -12,6 +12,7 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from fstui.model.declaration import Declaration
+from fstui.model.forms import Setting
 from fstui.model.plan import Plan
 from fstui.model.quantities import clock, counted, short_size, size
 from fstui.model.storage import Medium, Target
@@ -20,7 +21,6 @@ from fstui.powercut.records import PREFIX
 from fstui.report.figures import BY_HAND, power_cut_writes, write_volume_text
 from fstui.report.latency_map import LogScale
 from fstui.report.text import fold, origin
-from fstui.runs.scenarios import Setting
 from fstui.tui import offers
 from fstui.tui.drawing import charts, io_path
 from fstui.tui.drawing.cells import Column, StyledText, fit, fit_columns, line, paragraph, rule, title_line
