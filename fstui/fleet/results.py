@@ -195,7 +195,7 @@ def _run_result(node: str, run: Run, altered: bool) -> HostResult:
     next_step = finding.next[0] if finding and finding.next else next(iter(run.speed.next), "")
     return HostResult(
         node=node,
-        place=target.path if target else "",
+        place=run.target_path,
         run=run.id[:_MAX_VALUE],
         verdict=run.verdict,
         confidence=run.confidence,

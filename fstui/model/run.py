@@ -91,6 +91,14 @@ class Evidence(Base, frozen=True, kw_only=True):
     own_references: tuple[OwnReference, ...] = msgspec.field(default=(), name="own")
     """The user's references for such storage. Also used for speed only."""
 
+    @property
+    def scenario_name(self) -> str:
+        return self.scenario.name if self.scenario else ""
+
+    @property
+    def target_path(self) -> str:
+        return self.target.path if self.target else ""
+
     def has_changed(self, layer: str, setting: str) -> bool:
         return any(step.has_changed(layer, setting) for step in self.steps)
 

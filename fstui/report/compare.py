@@ -113,8 +113,8 @@ def _side(side: Side) -> ComparedSide:
     return ComparedSide(
         letter=side.letter,
         runs=tuple(round_.id for round_ in side.rounds),
-        scenario=run.scenario.name if run.scenario else "",
-        target=run.target.path if run.target else "",
+        scenario=run.scenario_name,
+        target=run.target_path,
         stack=stack_line(run.target),
         hostname=run.host.hostname,
         started_at=side.rounds[0].started_at,
@@ -184,7 +184,7 @@ def _media(target: Target | None) -> str:
 
 
 _FACTS: dict[str, Callable[[Side], str]] = {
-    "scenario": lambda side: side.run.scenario.name if side.run.scenario else "",
+    "scenario": lambda side: side.run.scenario_name,
     "confidence": lambda side: side.run.confidence,
     "speed": lambda side: (
         f"{SPEED_GLYPHS[side.run.speed.answer]} {side.run.speed.answer}" if side.run.speed.title else ""

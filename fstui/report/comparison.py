@@ -72,8 +72,7 @@ class Side(NamedTuple):
     @property
     def location(self) -> str:
         """``/srv/data · ext4 › sda1 › sda``"""
-        path, stack = self.run.target.path if self.run.target else "", stack_line(self.run.target)
-        return f"{path} · {stack}" if stack else path
+        return " · ".join(filter(None, (self.run.target_path, stack_line(self.run.target))))
 
     def step(self, name: str) -> StepRound | None:
         rounds = [StepRound(run, step) for run in self.rounds for step in run.steps if step.name == name]

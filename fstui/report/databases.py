@@ -192,7 +192,7 @@ def _numbers(result: SysbenchFigures) -> dict[str, int | float | None]:
 
 def _configuration(run: Run, database: DatabaseStep) -> Iterator[str]:
     yield database.server.title
-    yield stack_line(run.target) or (run.target.path if run.target else NONE)
+    yield stack_line(run.target) or run.target_path or NONE
     yield from _zfs_properties(run)
     yield from database.effective_options
     yield database.settings.tables_in_words

@@ -23,8 +23,7 @@ _LATENCIES = (("latency", "latency_ns"), ("write", "write_ns"), ("sync", "sync_n
 
 
 def run_report(run: Run, saved_to: str | None = None) -> Report:
-    scenario, target = run.scenario, run.target
-    name = f"{scenario.name if scenario else 'no scenario'} on {target.path if target else 'no storage'}"
+    name = f"{run.scenario_name or 'no scenario'} on {run.target_path or 'no storage'}"
     counts = figures.Counts(run)
     answers = tuple(_answers(run))
     maps = ((step.name, latency_map.svg(run, step)) for step in run.steps if step.settings.uniform)
@@ -79,19 +78,14 @@ def _answers(run: Run) -> Iterator[Section]:
 
 
 def _findings(run: Run) -> Section:
-    rows = tuple(
-        (
-            glyph_cell(None if judges_one_step(finding) else finding.verdict),
-            finding.rule,
-            verdict_cell(finding.verdict)
-            if finding.verdict and not judges_one_step(finding)
-            else Cell("note", finding.verdict),
-            "" if judges_one_step(finding) else finding.confidence,
-            title(finding),
-        )
-        for finding in ordered(run)
-    )
-    return Section(counted(len(rows), "finding"), _FINDINGS, rows)
+    rows: list[Row] = []
+    for finding in ordered(run):
+        one_step = judges_one_step(finding)
+        verdict = None if one_step else finding.verdict
+        word = verdict_cell(verdict) if verdict else Cell("note", finding.verdict)
+        confidence = "" if one_step else finding.confidence
+        rows.append((glyph_cell(verdict), finding.rule, word, confidence, title(finding)))
+    return Section(counted(len(rows), "finding"), _FINDINGS, tuple(rows))
 
 
 def _steps(run: Run, counts: figures.Counts) -> Section:
@@ -161,8 +155,8 @@ def _records(run: Run, counts: figures.Counts) -> Section:
 
 def _record(run: Run, counts: figures.Counts, step: Step) -> Iterator[tuple[str, Value]]:
     yield "run", run.id
-    yield "scenario", run.scenario.name if run.scenario else ""
-    yield "target", run.target.path if run.target else ""
+    yield "scenario", run.scenario_name
+    yield "target", run.target_path
     yield "name", step.name
     yield "status", step.status
     for name in ("ops", "syncs", "bytes", "writers", "elapsed_s"):

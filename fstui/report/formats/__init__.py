@@ -48,7 +48,7 @@ def render_report(name: str, report: Report, width: int | None = None) -> str | 
 
 def files(run: Run) -> dict[str, bytes]:
     # the document may be untrusted, so the name of its scenario must not lead to another directory
-    name = _UNSAFE.sub("-", f"fstui-{run.scenario.name if run.scenario else 'run'}-{run.id}")
+    name = _UNSAFE.sub("-", f"fstui-{run.scenario_name or 'run'}-{run.id}")
     extensions = {format_: extension for format_ in names() if (extension := format_of(format_).EXTENSION)}
     documents = {f"{name}.{extension}": render(format_, run) for format_, extension in extensions.items()}
     return {file: text.encode() if isinstance(text, str) else text for file, text in documents.items()}

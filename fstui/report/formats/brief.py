@@ -20,13 +20,12 @@ def render(report: Report, width: int | None = None) -> str:
 
 
 def _lines(run: Run) -> Iterator[str]:
-    scenario, path = run.scenario.name if run.scenario else "no scenario", run.target.path if run.target else ""
     simulated = f" · SIMULATED: {run.simulated}" if run.simulated else ""
     replica_answer = replicas.headline(run)
     if replica_answer:
         yield f"{replica_answer.title}: {replica_answer.sentence}"
-    head = verdict_line(run.verdict, run.confidence)
-    yield f"{FILESYSTEM_PREFIX if replica_answer else ''}{head} · {scenario} on {path}{simulated}"
+    head = f"{FILESYSTEM_PREFIX if replica_answer else ''}{verdict_line(run.verdict, run.confidence)}"
+    yield f"{head} · {run.scenario_name or 'no scenario'} on {run.target_path}{simulated}"
     if speed := speed_line(run.speed):
         yield speed
     if run.sentence:

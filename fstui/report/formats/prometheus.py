@@ -85,8 +85,8 @@ def _flushes(run: Run) -> Iterator[Value]:
 
 def _run_labels(run: Run) -> Labels:
     """Return the labels of all values. The values of a simulated run have one more label."""
-    scenario, target = run.scenario.name if run.scenario else "", run.target.path if run.target else ""
-    return {"scenario": scenario, "target": target} | ({"simulated": run.simulated} if run.simulated else {})
+    labels = {"scenario": run.scenario_name, "target": run.target_path}
+    return labels | ({"simulated": run.simulated} if run.simulated else {})
 
 
 def _line(name: str, value: Value, run_labels: Labels) -> str:
