@@ -126,11 +126,15 @@ class StoredRecords:
 
 
 class RecoveredRows(StoredRecords):
-    """Reads the rows of a database in a copy, because a database that recovers writes to its files."""
+    """Reads the rows of a database in a copy, because a database that recovers writes to its files. All rows count as
+    one file."""
+
+    def file_numbers(self) -> list[int]:
+        return [0]
 
     def read_file(self, number: int) -> Iterator[tuple[int, Record]]:
         try:
-            rows = self.read_rows(number)
+            rows = self.read_rows()
         except CallError as error:
             yield WHOLE_FILE, Record("no file" if error.errno == errno.ENOENT else "unreadable")
             return
@@ -140,7 +144,7 @@ class RecoveredRows(StoredRecords):
             if isinstance(place, int) and isinstance(block, bytes):
                 yield place, unpack(block[: self.stream.block_bytes])
 
-    def read_rows(self, number: int) -> list[tuple[Any, Any]]:
+    def read_rows(self) -> list[tuple[Any, Any]]:
         """Return the rows. Raises CallError if the files of the database cannot be read, or if it is damaged.
 
         Any other error is a fault of this host, and proves nothing about the disk.
@@ -149,12 +153,12 @@ class RecoveredRows(StoredRecords):
 
 
 class RecoveredDatabase(RecoveredRows):
-    def read_rows(self, number: int) -> list[tuple[Any, Any]]:
+    def read_rows(self) -> list[tuple[Any, Any]]:
         import sqlite3  # noqa: PLC0415  some Pythons lack it
 
-        copy_file(f"{self.directory}/{number}", "copy", self.stream.max_stored_bytes)
-        if os.path.exists(f"{self.directory}/{number}-wal"):
-            copy_file(f"{self.directory}/{number}-wal", "copy-wal", self.stream.max_stored_bytes)
+        copy_file(f"{self.directory}/0", "copy", self.stream.max_stored_bytes)
+        if os.path.exists(f"{self.directory}/0-wal"):
+            copy_file(f"{self.directory}/0-wal", "copy-wal", self.stream.max_stored_bytes)
         with closing(sqlite3.connect("copy")) as database:
             try:
                 return database.execute("SELECT place, block FROM records").fetchall()
@@ -169,10 +173,7 @@ class RecoveredServer(RecoveredRows):
         super().__init__(directory, run_id, stream)
         self.settings = settings
 
-    def file_numbers(self) -> list[int]:
-        return [0]
-
-    def read_rows(self, number: int) -> list[tuple[Any, Any]]:
+    def read_rows(self) -> list[tuple[Any, Any]]:
         copy_tree(self.directory, "copy")
         server = RecordServer(self.settings, "copy", self.run_id, self.stream)
         try:
