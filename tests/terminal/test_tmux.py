@@ -107,7 +107,7 @@ def test_from_the_first_screen_to_the_verdict_and_out(terminal: Tmux, memory: Pa
     short(terminal)
     terminal.press("Enter")
     terminal.wait_for("LAYER")
-    pane = terminal.wait_for(" finding")
+    pane = terminal.wait_for("FINDING")
     assert "NOT DURABLE" in pane and "NOT DURABLE after" not in pane
     assert "saved " in pane
     terminal.press("q")
@@ -123,11 +123,11 @@ def test_run_on_this_disk_is_judged_and_can_be_read_again(terminal: Tmux, target
     terminal.wait_for("$ fstui run")
     short(terminal)
     terminal.press("Enter")
-    terminal.wait_for(" finding")
+    terminal.wait_for("FINDING")
     terminal.press("h")
     terminal.wait_for("1 saved run")
     terminal.press("Enter")
-    terminal.wait_for(" finding")
+    terminal.wait_for("FINDING")
     terminal.press("q")
     terminal.wait_for_prompt()
     assert is_clean(terminal)
