@@ -25,7 +25,6 @@ MAX_BYTES = {CHECK: caution.LIGHT_RUN_BYTES, FIT: 200_000_000}
 """Maximum number of bytes that a scenario writes per filesystem. They are removed at the end."""
 TIMEOUT_S = 20.0
 """Time limit per filesystem. A check measures for two seconds; a slow host also needs time before and after."""
-_NO_JUDGEMENTS: Mapping[str, Judgement] = {}
 _NAME_IT_HINT = "name it to have it checked"
 
 
@@ -84,23 +83,17 @@ class Checkup:
             site.check_writable()
             self.subjects.append(Subject(site.raw_target.path, site))
 
-    async def choose(self, filesystems: Sequence[Target], judgements: Mapping[str, Judgement] = _NO_JUDGEMENTS) -> None:
+    async def choose(self, filesystems: Sequence[Target], judgements: Mapping[str, Judgement]) -> None:
         """Choose the filesystems that can be written to, and only one mount of each. ``judgements``: by mount point."""
         mounts = [target.mount_point for target in filesystems]
         first_mounts: dict[object, str] = {}
         suitable_targets: list[Target] = []
         for target in filesystems:
-            reason = _skip_reason(target)
             mount_point = target.mount_point
-            first = mount_point if reason else first_mounts.setdefault(_filesystem_key(target), mount_point)
-            is_repeated = first != mount_point
-            if is_repeated:
-                reason = f"the same filesystem as {first}"
-            if reason:
-                is_hung = target.silent_s is not None and not target.pseudo
-                if not is_repeated and (verdict := _configuration_verdict(judgements.get(mount_point))):
-                    reason = f"{verdict}; {_NAME_IT_HINT if reason.endswith(_NAME_IT_HINT) else reason}"
-                self.skipped.append(SkippedFilesystem(mount_point, reason, is_failure=is_hung))
+            if reason := _skip_reason(target):
+                self.skipped.append(_skipped(target, reason, judgements.get(mount_point)))
+            elif (first := first_mounts.setdefault(_filesystem_key(target), mount_point)) != mount_point:
+                self.skipped.append(SkippedFilesystem(mount_point, f"the same filesystem as {first}"))
             else:
                 suitable_targets.append(target)
         for outcome in await asyncio.gather(*(self._subject_on(target, mounts) for target in suitable_targets)):
@@ -157,6 +150,13 @@ def _skip_reason(target: Target) -> str:
         return f"in memory ({target.fstype}): {_NAME_IT_HINT}"
     is_inside = kind(target.fstype).uses_directory and target.mount_point != "/"
     return f"stored in a directory of another filesystem, as in a container: {_NAME_IT_HINT}" if is_inside else ""
+
+
+def _skipped(target: Target, reason: str, judgement: Judgement | None) -> SkippedFilesystem:
+    if verdict := _configuration_verdict(judgement):
+        reason = f"{verdict}; {_NAME_IT_HINT if reason.endswith(_NAME_IT_HINT) else reason}"
+    is_hung = target.silent_s is not None and not target.pseudo
+    return SkippedFilesystem(target.mount_point, reason, is_failure=is_hung)
 
 
 def _configuration_verdict(judgement: Judgement | None) -> str:

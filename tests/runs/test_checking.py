@@ -18,7 +18,7 @@ def mounted(point: Path | str, fstype: str = "ext4", source: str = "/dev/sda1", 
 async def left_out(tmp_path: Path, *others: Target) -> dict[str, str]:
     """Add filesystems to that of the test's directory, which is the first one."""
     checkup = Checkup(Session.local(trace=False))
-    await checkup.choose([mounted(tmp_path), *others])
+    await checkup.choose([mounted(tmp_path), *others], {})
     assert [subject.name for subject in checkup.subjects] == [str(tmp_path)]
     return {one.name: one.reason for one in checkup.skipped}
 
@@ -68,7 +68,7 @@ async def test_a_missing_filesystem_does_not_stop_the_others(tmp_path: Path) -> 
 
 async def test_only_hung_filesystems_are_failures(tmp_path: Path) -> None:
     checkup = Checkup(Session.local(trace=False))
-    await checkup.choose([mounted("/proc", "proc", "proc", pseudo=True), mounted("/filer", silent_s=2.0)])
+    await checkup.choose([mounted("/proc", "proc", "proc", pseudo=True), mounted("/filer", silent_s=2.0)], {})
     assert [one.is_failure for one in checkup.skipped] == [False, True]
 
 

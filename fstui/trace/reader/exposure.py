@@ -135,10 +135,8 @@ class Exposure(Totals):
 
     @property
     def oldest(self) -> float | None:
-        in_memory, in_cache = self.in_memory.oldest, self.in_cache.oldest
-        if in_memory is None or in_cache is None:
-            return in_memory if in_cache is None else in_cache
-        return min(in_memory, in_cache)
+        times = (self.in_memory.oldest, self.in_cache.oldest)
+        return min((time for time in times if time is not None), default=None)
 
 
 class WriteCache:
