@@ -217,9 +217,7 @@ def level_counts(stack: Stack, level: Level, step: Step | Snapshot, *, fua: bool
 
 def total_flushes(devices: tuple[Node, ...], step: Step | Snapshot) -> Range | None:
     """Return the sum of the devices' flushes; None if one of the devices does not count flushes."""
-    flushes = [counters.flushes if (counters := flush_counters(node, step)) else None for node in devices]
-    total = sum(number for number in flushes if number is not None)
-    return None if None in flushes or not flushes else Range(total, total)
+    return _total([counters.flushes if (counters := flush_counters(node, step)) else None for node in devices])
 
 
 def flush_counters(node: Node, step: Step | Snapshot) -> DeviceCounters | None:
@@ -233,9 +231,13 @@ def _written_range(composition: Composition, step: Step | Snapshot) -> Range | N
     if arrived_range is not None:
         return arrived_range
     all_counters = (flush_counters(node, step) for node in composition.data_layers())
-    amounts = [counters.written_bytes if counters else None for counters in all_counters]
-    total = sum(amount for amount in amounts if amount is not None)
-    return None if None in amounts or not amounts else Range(total, total)
+    return _total([counters.written_bytes if counters else None for counters in all_counters])
+
+
+def _total(numbers: list[int | None]) -> Range | None:
+    """Return the sum of the numbers; None if one of them is not known, or if there are none."""
+    known = [number for number in numbers if number is not None]
+    return Range(sum(known), sum(known)) if numbers and len(known) == len(numbers) else None
 
 
 def _if_known(arrived_range: Range) -> Range | None:

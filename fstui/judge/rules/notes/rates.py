@@ -130,8 +130,8 @@ def rate_change(write_step: WriteStep) -> RateChange | None:
     step, settings = write_step
     if step.elapsed_s < MIN_STEP_S or settings.ops_per_s or not has_rate(step):
         return None
-    intervals = _intervals(step)
-    rates = [per_s for _, _, per_s in intervals]
+    width_s, ops = _intervals(step)
+    rates = [number / width_s for number in ops]
     logs = _logarithms(rates)
     split = min(range(1, len(rates)), key=lambda index: _spread(logs[:index]) + _spread(logs[index:]), default=0)
     before, after = rates[:split], rates[split:]
@@ -142,21 +142,18 @@ def rate_change(write_step: WriteStep) -> RateChange | None:
     low, high = sorted((before, after), key=median)
     if median(high) <= MIN_FACTOR * median(low) or _quartiles(high)[0] <= _quartiles(low)[1]:
         return None
-    start_s, *_ = intervals[split]
-    ops_before = sum(ops for _, ops, _ in intervals[:split])
-    return RateChange(median(before), median(after), start_s, ops_before * settings.block_bytes)
+    return RateChange(median(before), median(after), split * width_s, sum(ops[:split]) * settings.block_bytes)
 
 
-def _intervals(step: Step) -> list[tuple[float, int, float]]:
-    """Return the start in s, the operations and the rate of each complete interval, even of an empty one."""
+def _intervals(step: Step) -> tuple[float, list[int]]:
+    """Return the length of an interval in s, and the operations of each complete interval, even of an empty one."""
     points = [point for point in step.timeline if point.t_s < step.elapsed_s]
     gaps = [later.t_s - point.t_s for point, later in pairwise(points)]
     width = min((gap for gap in gaps if gap > 0), default=0.0)
     if step.elapsed_s > MAX_INTERVALS * width:
-        return []
+        return width, []
     ops = {round(point.t_s / width): point.ops for point in points}
-    complete = int(step.elapsed_s / width)
-    return [(index * width, ops.get(index, 0), ops.get(index, 0) / width) for index in range(complete)]
+    return width, [ops.get(index, 0) for index in range(int(step.elapsed_s / width))]
 
 
 def _logarithms(rates: Sequence[float]) -> list[float]:
