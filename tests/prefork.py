@@ -16,6 +16,7 @@ import socket
 import subprocess
 import sys
 import threading
+import warnings
 from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
@@ -159,6 +160,7 @@ def main() -> None:
     judge(RUN)  # reads the tables
     gc.freeze()
     serve()
+    warnings.filterwarnings("ignore", "This process .* is multi-threaded")  # of Python 3.12, about _Calling's fork
     subprocess.Popen = _Calling  # type: ignore[misc,assignment]
     try:
         fstui.cli.main()

@@ -18,6 +18,7 @@ from fstui.model.documents import encode, with_digest
 from fstui.state import ledger, runs
 from tests.cli.conftest import Fstui, command, refusal
 from tests.factories.samples import FAILED_RUN, RUN
+from tests.prefork import Forked
 
 
 @pytest.fixture
@@ -304,7 +305,8 @@ def test_measuring_for_a_closed_pipe_exits_141(how: tuple[str, ...], format_: st
     read_end, write_end = os.pipe()
     os.close(read_end)
     more = ("--set", "seconds=0.1") if how[0] == "run" else ()
-    assert subprocess.run(command(*how, *more, "--format", format_), stdout=write_end, check=False).returncode == 141
+    process: Forked[bytes] = Forked([*how, *more, "--format", format_], stdout=write_end)
+    assert process.wait() == 141
     os.close(write_end)
 
 
