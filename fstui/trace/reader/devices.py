@@ -61,15 +61,16 @@ class Requests:
             self._write_starts_ns[sector] = time_ns
 
     def add_requeued(self, _: int, sector: int, rwbs: bytes) -> None:
-        """Record that the driver returned its newest request. The block layer will issue it again."""
+        """Record that the driver returned its newest request. The block layer will issue it again.
+
+        Some drivers also return requests that were not issued yet.
+        """
         flags = request_flags(rwbs)
-        self.fua_issued -= bool(flags & FUA)
-        if flags & FLUSH_FIRST:
+        if flags & FLUSH_FIRST and self._flush_starts_ns:
+            self._flush_starts_ns.pop()
             self.flushes_issued -= 1
-            if self._flush_starts_ns:
-                self._flush_starts_ns.pop()
-        elif flags & WRITE:
-            self._write_starts_ns.pop(sector, None)
+        elif flags & WRITE and self._write_starts_ns.pop(sector, None) is not None:
+            self.fua_issued -= bool(flags & FUA)
 
     def add_completed(self, time_ns: int, sector: int, rwbs: bytes) -> None:
         """Record that the device completed a request.

@@ -89,6 +89,8 @@ def test_a_completion_without_a_request_is_ignored() -> None:
 
 def test_a_requeued_request_is_timed_from_its_last_issue() -> None:
     requests = Requests()
+    requests.add_requeued(50, 0, b"FF")  # before it was issued
+    requests.add_requeued(50, 8, b"WFS")
     for _ in range(3):  # the driver's queue is full
         requests.add_issued(100, 0, b"FF")
         requests.add_requeued(101, 0, b"FF")
