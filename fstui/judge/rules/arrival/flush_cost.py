@@ -83,7 +83,7 @@ def _flat(case: Case, growths: Sequence[FlushGrowth], write: Cost, flushed: Cost
     flat = [growth for growth in growths if not growth.appears_to_grow]
     largest = max(flat or growths, key=lambda growth: growth.points[-1].bytes)
     extra = added_time(write, flushed)
-    growth_text = "however much data is unsynced"
+    growth_text = "and takes hardly longer with more unsynced data"
     if not flat:
         growth_text = "and the extra time with unsynced data is not spent in the device"
     return Conclusion(
