@@ -7,11 +7,12 @@ import msgspec
 from fstui.databases import existing, programs
 from fstui.databases.connections import Connection
 from fstui.databases.sql import address
+from fstui.measure.wire.own_directory import POWER_CUT_PREFIX, PREFIX
 from fstui.model.errors import Refused
 from fstui.simulate.lab import laboratory
 from fstui.state import ledger
 from fstui.state.ledger import delete_entry_in_child
-from fstui.state.workspace import POWER_CUT_PREFIX, PREFIX, remove_left_behind
+from fstui.state.workspace import remove_left_behind
 from fstui.trace import child as tracing
 
 

@@ -28,8 +28,9 @@ import struct
 import zlib
 from typing import Literal, NamedTuple, get_args
 
-PREFIX = ".fstui-powercut-"
-"""Prefix of the name of the test's directory; the run id follows."""
+from fstui.measure.wire.own_directory import POWER_CUT_PREFIX
+
+PREFIX = POWER_CUT_PREFIX
 END_REASON_FILE = "ended"
 """A file in the test's directory with the reason why the writer stopped by itself, so that no power was cut."""
 MAGIC = b"fstuiPC1"

@@ -90,11 +90,10 @@ class TakenLesson(Base, frozen=True, kw_only=True):
     """The rate of each step on the simulated disk, by ``run/step``."""
 
 
-_NO_REFERENCES: tuple[OwnReference, ...] = ()
 _DECLARATIONS = _File("declarations.json", dict[str, Declaration], {})
 _NOTES = _File("notes.json", dict[str, str], {})
 _LESSONS = _File("lessons.json", dict[str, TakenLesson], {})
-_REFERENCES = _File("references.json", tuple[OwnReference, ...], _NO_REFERENCES)
+_REFERENCES = _File("references.json", tuple[OwnReference, ...], ())
 
 
 def declarations() -> dict[str, Declaration]:

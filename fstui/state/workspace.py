@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from fstui import proc
 from fstui.measure.children import Child, NoReply, call_helper, call_in_child
+from fstui.measure.wire.own_directory import PREFIX
 from fstui.model.errors import Refused
 from fstui.model.quantities import size
 from fstui.model.storage import Space, Target
@@ -25,9 +26,6 @@ from fstui.proc import Mount
 from fstui.state import ledger
 from fstui.storage.mounts import mount_of_path
 
-PREFIX = ".fstui-"
-POWER_CUT_PREFIX = f"{PREFIX}powercut-"
-"""Prefix of the name of a directory with the records of a power-cut test."""
 RESERVE_SHARE = 0.05
 """A run leaves at least this share of the filesystem free."""
 SMALL_RUN_BYTES, SMALL_RUN_RESERVE_BYTES = 2 << 20, 64 << 20

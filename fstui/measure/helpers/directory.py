@@ -27,9 +27,8 @@ from typing import Any
 
 from fstui import proc
 from fstui.measure.wire import own_directory, stdio
-from fstui.measure.wire.own_directory import MARK, NotOwn
+from fstui.measure.wire.own_directory import MARK, PREFIX, NotOwn
 
-PREFIX = ".fstui-"
 COVERED_REASON = "another filesystem is mounted over it, and no path leads to it"
 ELSEWHERE_REASON = (
     "leads to a filesystem that is not mounted here: it is in another mount namespace (run fstui there with "

@@ -11,6 +11,10 @@ from collections.abc import Sequence
 
 from fstui import proc
 
+PREFIX = ".fstui-"
+"""Prefix of the name of a directory that fstui creates on a target; the run id follows."""
+POWER_CUT_PREFIX = f"{PREFIX}powercut-"
+"""The same for the records of a power-cut test."""
 MARK = "made-by-fstui"
 """A file in every directory that fstui creates on a target. fstui empties only directories with this file."""
 OPEN_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
