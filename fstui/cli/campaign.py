@@ -16,7 +16,7 @@ import msgspec
 from fstui.cli.delivery import print_last_report
 from fstui.cli.execution import FAILED, UNACCEPTABLE, exit_status
 from fstui.cli.interruption import SIGNALS
-from fstui.cli.options import Duration, fail_on_option, is_failure, report_options, trust_option
+from fstui.cli.options import Duration, fail_on_option, is_failure, report_options, ssh_option, trust_option
 from fstui.cli.output import can_redraw, clear_status, draw_status, say
 from fstui.model.errors import Refused, local_time
 from fstui.model.forms import seconds_of
@@ -42,6 +42,11 @@ def _seconds_range(context: click.Context, param: click.Parameter, text: str) ->
 
 def _duration(option: str, name: str, default: float, help_: str) -> Callable[[_Command], _Command]:
     return click.option(option, name, type=Duration(0, MAX_DURATION_S), default=default, help=help_)
+
+
+root_of_option = click.option(
+    "--root-of", metavar="HOSTNAME", help="Confirm writing to the root filesystem of the host HOSTNAME."
+)
 
 
 def cut_option(help_: str) -> Callable[[_Command], _Command]:
@@ -102,11 +107,11 @@ def cut_option(help_: str) -> Callable[[_Command], _Command]:
     "--remake", metavar="COMMAND", help="Command that runs on HOST after a loss, and makes a new filesystem for DIR."
 )
 @click.option("--mount-fails", is_flag=True, help="Declare that you could not mount the filesystem after the last cut.")
-@click.option("--root-of", metavar="HOSTNAME", help="Confirm writing to the root filesystem of the host HOSTNAME.")
+@root_of_option
 @click.option(
     "--installed", metavar="COMMAND", default="fstui", help="Command that starts fstui on HOST. Default: fstui."
 )
-@click.option("--ssh", default="ssh", show_default=True, help="The ssh command. You can add options of ssh.")
+@ssh_option
 @click.option(
     "--seed",
     metavar="N",

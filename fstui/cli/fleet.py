@@ -21,6 +21,7 @@ from fstui.cli.options import (
     is_failure,
     parse_settings,
     report_options,
+    ssh_option,
     trust_option,
     yes_option,
 )
@@ -58,7 +59,7 @@ _ssh_options = combine(
         type=click.Choice(("sudo", "doas")),
         help="Become root with this command, which must not ask for a password.",
     ),
-    click.option("--ssh", default="ssh", show_default=True, help="The ssh command. You can add options of ssh."),
+    ssh_option,
     click.option(
         "--fanout",
         metavar="N",

@@ -174,6 +174,9 @@ trace_option = click.option(
     help="auto: as root, trace the kernel's block layer, to separate fstui's flushes from those of other processes. "
     "off: do not trace.",
 )
+ssh_option = click.option(
+    "--ssh", default="ssh", show_default=True, help="The ssh command. You can add options of ssh."
+)
 yes_option = click.option(
     "--yes", is_flag=True, help="Do not ask for confirmation if a device is busy, or if space or memory is low."
 )

@@ -10,12 +10,13 @@ from typing import Any
 import click
 
 from fstui.cli import completion
-from fstui.cli.campaign import campaign, cut_option
+from fstui.cli.campaign import campaign, cut_option, root_of_option
 from fstui.cli.delivery import deliver
 from fstui.cli.execution import BROKEN_PIPE, FAILED, UNACCEPTABLE, interrupted_status
 from fstui.cli.interruption import Interruption
 from fstui.cli.options import (
     confirm,
+    fail_on_option,
     format_option,
     is_failure,
     output_option,
@@ -26,7 +27,6 @@ from fstui.cli.options import (
 )
 from fstui.cli.output import can_redraw, draw_status, is_terminal, say
 from fstui.model.errors import Refused
-from fstui.model.judgement import VERDICTS, Verdict
 from fstui.model.quantities import count, counted, rate, seconds, short_size
 from fstui.powercut.header import PowerCutHeader
 from fstui.powercut.log import READER_GONE, BadLog
@@ -67,7 +67,7 @@ powercut.add_command(campaign)
 @powercut.command("write")
 @click.argument("directory", metavar="DIR", shell_complete=completion.directories)
 @settings_option("Change a setting. 'fstui scenarios power-cut' lists them.")
-@click.option("--root-of", metavar="HOSTNAME", help="Confirm writing to the root filesystem of the host HOSTNAME.")
+@root_of_option
 @trust_option
 @yes_option
 def write(directory: str, settings: Sequence[str], root_of: str | None, trust_dir: bool, yes: bool) -> int:
@@ -191,8 +191,8 @@ def witness(file: Path) -> int:
 )
 @format_option(*formats.names())
 @output_option()
-@click.option("--fail-on", type=click.Choice(VERDICTS), help="Exit with status 3 if the verdict is this one or worse.")
-def verify(directory: str, format_: str, output: Path | None, fail_on: Verdict | None, **cut: Any) -> int:
+@fail_on_option(with_speed=False)
+def verify(directory: str, format_: str, output: Path | None, fail_on: Sequence[str], **cut: Any) -> int:
     """Read the records back and judge the cut.
 
     fstui compares the records in DIR with the witness's log on stdin. It writes nothing to DIR. It judges the cut, and
@@ -208,7 +208,7 @@ def verify(directory: str, format_: str, output: Path | None, fail_on: Verdict |
 
 
 async def _verify(
-    cut: tuple[str, bytes, CutDeclaration], format_: str, output: Path | None, fail_on: Verdict | None
+    cut: tuple[str, bytes, CutDeclaration], format_: str, output: Path | None, fail_on: Sequence[str]
 ) -> int:
     session, interruption = Session.local(), Interruption()
 
@@ -221,7 +221,7 @@ async def _verify(
         await deliver(output, formats.render(format_, verified.run, saved_to))
         if save_error:
             say(f"fstui: {save_error}; the cut does not count")
-        if fail_on and is_failure(verified.run.verdict, None, [fail_on]):
+        if is_failure(verified.run.verdict, None, fail_on):
             return UNACCEPTABLE
         return FAILED if save_error else 0
 
