@@ -316,7 +316,7 @@ def _durability(inventory: Inventory, targets: Sequence[Target]) -> str:
         if result.verdict in NOT_TRUSTED:
             return f"Is it durable? {target.mount_point}: {result.verdict}, {result.confidence}. {result.sentence}"
     names = ", ".join(target.mount_point for target in targets)
-    return f"Is it durable? {names}: the configuration shows no defect. {advice}"
+    return f"Is it durable? {names}: the storage settings show no defect. {advice}"
 
 
 def _speed(counts: WatchCounts, synced_targets: Sequence[Target]) -> Speed:

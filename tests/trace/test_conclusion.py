@@ -209,7 +209,7 @@ def test_a_stall_names_the_cpu_wait_of_its_own_program() -> None:
 def test_both_answers_name_the_filesystem() -> None:
     for sync_ms in (3, 300):
         found = ended(on_sda(sync_ms))
-        assert "durable? /srv: the configuration" in found.durability and found.speed.title.startswith("on /srv, ")
+        assert "durable? /srv: the storage settings" in found.durability and found.speed.title.startswith("on /srv, ")
 
 
 def test_a_sync_without_a_time_adds_no_time() -> None:
@@ -280,7 +280,7 @@ def test_the_configuration_answers_is_it_honest() -> None:
 def test_without_a_trace_the_written_filesystems_are_judged() -> None:
     sound = on_disk(filesystem(name="/", below=("sdb",)), disk("sdb"))
     both = Inventory(filesystems=(sound, LYING))
-    for name, words in (("sda", "/srv: not-durable"), ("sdb", "durable? /: the configuration shows no defect")):
+    for name, words in (("sda", "/srv: not-durable"), ("sdb", "durable? /: the storage settings show no defect")):
         seen = watched(devices=(WatchedDevice(device=name, writes=20), WatchedDevice(device="sdc", writes=9)))
         assert words in storage_verdicts(seen, both, both.filesystems).durability
 
