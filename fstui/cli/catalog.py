@@ -81,7 +81,7 @@ def references(ctx: click.Context, media: tuple[MediumClass, ...]) -> Report | N
 @references.command("add")
 @click.argument("runs", nargs=-1, required=True, metavar="RUN|DIR…", shell_complete=completion.runs)
 @click.option("--name", required=True, help="Name of the reference. An older reference of this name is replaced.")
-def add(runs: tuple[str, ...], name: str) -> int:
+def add(runs: tuple[str, ...], name: str) -> None:
     """Save runs as a reference for later runs.
 
     RUN is a saved run. DIR is a directory of saved runs, such as the result directory of a fleet command. In a
@@ -97,15 +97,13 @@ def add(runs: tuple[str, ...], name: str) -> int:
     print_last_report(tables.own_references_report(added.references), formats.PLAIN)
     for left_out in added.skipped:
         say(f"left out, {left_out}")
-    return 0
 
 
 @references.command("remove")
 @click.argument("name")
-def remove(name: str) -> int:
+def remove(name: str) -> None:
     """Remove one of your own references.
 
     Example: fstui references remove 'our db hosts'
     """
     asyncio.run(rates.remove(name))
-    return 0

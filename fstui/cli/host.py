@@ -78,20 +78,19 @@ async def _clean(pending: bool) -> int:
     entries = await startup.left_behind() + (unverified if pending else [])
     for entry in [] if pending else unverified:
         say(f"kept {entry.what}: its power cut was not verified. Use --pending to remove it")
-    failures = 0
+    failed = False
     for entry in entries:
-        problem = await startup.remove(entry)
-        failures += problem is not None
-        if problem is None:
-            write_stdout(join_lines([f"removed {startup.label(entry)}"]))
-        else:
+        if problem := await startup.remove(entry):
+            failed = True
             say(f"fstui: {problem}")
+        else:
+            write_stdout(join_lines([f"removed {startup.label(entry)}"]))
     if foreign_entries := await startup.entries_of_other_hosts():
         hosts = ", ".join(sorted({entry.host for entry in foreign_entries}))
         say(f"Entries of other hosts were left alone ({len(foreign_entries)}). Run 'fstui clean' on {hosts}.")
     elif not entries and not unverified:
         say("Nothing was left behind.")
-    return 1 if failures else 0
+    return FAILED if failed else 0
 
 
 @click.command("check")

@@ -202,18 +202,18 @@ def verify(directory: str, format_: str, output: Path | None, fail_on: Sequence[
     """
     if sys.stdin is None or is_terminal(sys.stdin):
         raise Refused("stdin must be the witness's log: fstui powercut verify DIR < acks.log")
-    data = sys.stdin.buffer.read()
+    log = sys.stdin.buffer.read()
     declared = CutDeclaration(cut["storage_was_cut"], cut["unmountable"] or cut["unmountable_old"], cut["kind"])
-    return asyncio.run(_verify((directory, data, declared), format_, output, fail_on))
+    return asyncio.run(_verify(directory, log, declared, format_=format_, output=output, fail_on=fail_on))
 
 
 async def _verify(
-    cut: tuple[str, bytes, CutDeclaration], format_: str, output: Path | None, fail_on: Sequence[str]
+    directory: str, log: bytes, declared: CutDeclaration, *, format_: str, output: Path | None, fail_on: Sequence[str]
 ) -> int:
     session, interruption = Session.local(), Interruption()
 
     async def work() -> int:
-        verified = await power_cut.verify(session, *cut)
+        verified = await power_cut.verify(session, directory, log, declared)
         interruption.release()  # a signal may end fstui now, because a child saves the run completely or not at all
         if verified.saved_to is not None:
             say("This cut was verified before and its records were removed. This is the saved run.")

@@ -21,8 +21,6 @@ _RUN_ID = re.compile(r"[0-9a-f]{16}")
 
 
 class PowerCutHeader(Base, frozen=True, kw_only=True):
-    """The header of a power-cut test."""
-
     fstui: str = FORMAT
     run: str
     started_at: str
