@@ -155,6 +155,7 @@ class Trace(WaitRecording):
             self.instance.write("set_event_notrace_pid", " ".join(map(str, threads)), append=True)
         except TracefsError:
             self.instance.write("tracing_on", "0")
+            self.read()  # syncs that began just before
             files = {thread: file for thread, file, _ in self.waits.in_flight()} | files
             threads = list(files)
         self.read()
@@ -205,7 +206,8 @@ class Trace(WaitRecording):
     def end_window(self, elapsed_s: float, anonymous: bool) -> JsonObject:
         self.read()
         waits = self.waits
-        lost_events, self._lost_before = self.lost() - self._lost_before, self.lost()
+        lost = self.lost()
+        lost_events, self._lost_before = lost - self._lost_before, lost
         if lost_events:  # the ends of the syncs in flight may be among the lost events
             for thread, _, _ in list(waits.in_flight()):
                 waits.forget(thread)

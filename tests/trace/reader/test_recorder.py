@@ -5,6 +5,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -93,6 +94,15 @@ def test_a_call_whose_end_was_missed_is_dropped(trace: Trace, monkeypatch: pytes
     monkeypatch.setattr(trace, "lost", lambda: 1)
     found = trace.end_window(10.0, anonymous=False)
     assert not [one for one in found["waits"] if one.get("in_flight_ms", 0) > 100_000]
+
+
+@pytest.mark.root
+def test_each_lost_event_is_counted_once(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Events are also lost while a window ends."""
+    numbers = count(1)
+    monkeypatch.setattr(trace, "lost", lambda: next(numbers))
+    windows = [trace.end_window(10.0, anonymous=False)["lost"] for _ in range(2)]
+    assert sum(windows) == next(numbers) - 1
 
 
 @pytest.mark.root
