@@ -162,7 +162,8 @@ def _instant(text: str, now: float, day: date | None) -> datetime:
     try:
         if not _TIME_OF_DAY.fullmatch(text):
             return datetime.fromisoformat(text).astimezone()
-        instant = datetime.combine(day or today.date(), clock.fromisoformat(text.rjust(5, "0")))
+        hours, _, rest = text.partition(":")
+        instant = datetime.combine(day or today.date(), clock.fromisoformat(f"{hours:0>2}:{rest}"))
     except (ValueError, OverflowError):
         raise _not_a_time(text) from None
     return instant - timedelta(days=1) if day is None and instant > today else instant
