@@ -87,7 +87,7 @@ def while_others_wrote(case: Case) -> str:
 
 def _operation(write_step: WriteStep) -> Operation | None:
     """Return the operation that the step measured. None if no product has it, or if the step had too few syncs."""
-    if not write_step.writes_at_full_speed or write_step.syncs < MIN_SYNCS:
+    if not write_step.writes_at_full_speed or write_step.syncs < MIN_SYNCS or not write_step.step.rate_per_s:
         return None
     operations = _OPERATIONS.items()
     block_bytes = write_step.settings.block_bytes

@@ -44,6 +44,11 @@ def test_thresholds_of_etcd(p99_ms: float, rate: float, answer: str) -> None:
     assert "etcd.io" in etcd.source
 
 
+def test_step_without_a_rate_is_not_compared() -> None:
+    """As in a damaged document."""
+    assert answers(replace(log(), rate_per_s=0.0)) == {}
+
+
 FEW = {"sync_ns": replace(latency(1e6, longest_ns=40e6), p99=None)}
 ONE_PAUSE = {"sync_ns": latency(1e6, longest_ns=1.5e9)}
 

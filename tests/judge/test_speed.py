@@ -59,6 +59,13 @@ def test_speed_that_is_unknown_says_why() -> None:
     assert answered(None, step(rate=5, ops=2)).title == "no rate was measured"
 
 
+def test_step_without_a_rate_is_not_compared() -> None:
+    """As in a damaged document."""
+    without = {"rate_per_s": 0.0, "latency_ns": None}
+    assert answered(SSD, step(changes=without)).title == "no rate was measured"
+    assert answered(SSD, step(ops_per_s=5, changes=without)).title == "no rate was measured"
+
+
 @pytest.mark.parametrize("rate_limit", [RateLimit(bytes_per_s=1 << 20), RateLimit(idle=True)])
 def test_rate_limited_run_has_unknown_speed(rate_limit: RateLimit) -> None:
     for steps in ([step(rate=0.1 * SSD_SLOWEST)], [step(rate=20 * SSD_SLOWEST)], [slowest(900)]):

@@ -117,7 +117,7 @@ def step_per_s(write_step: WriteStep) -> float:
 
 
 def _is_rated(write_step: WriteStep) -> bool:
-    if not write_step.sync_method or not has_rate(write_step.step):
+    if not write_step.sync_method or not has_rate(write_step.step) or not step_per_s(write_step):
         return False
     return write_step.syncs >= MIN_SYNCS or (write_step.syncs >= MIN_SYNCS_OF_LONG_STEP and _is_long(write_step))
 
