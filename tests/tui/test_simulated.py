@@ -53,7 +53,7 @@ async def test_the_flags_are_those_of_the_configuration_only() -> None:
         await app.workers.wait_for_complete()
         await pilot.pause()
         assert any("This host writes nothing." in line for line in screen_lines(app))
-        assert "   The storage settings show no defect. Run a scenario here to test the storage." in lines
+        assert "   The storage settings show no defect. Run a scenario here to test it." in lines
 
 
 async def test_pulling_the_plug_shows_what_was_lost() -> None:

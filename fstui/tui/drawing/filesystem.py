@@ -46,7 +46,7 @@ _UNITS: Mapping[str, Callable[[float], str]] = {
 }
 """How to print a parameter of a simulated disk, by the end of its name."""
 _MAX_SCENARIOS, _MAX_BARS, _MIN_CHARTS_HEIGHT, _SMALL_HEIGHT = 3, 12, 8, 20
-_NO_DEFECT = "The storage settings show no defect. Run a scenario here to test the storage."
+_NO_DEFECT = "The storage settings show no defect. Run a scenario here to test it."
 _READ_ONLY = "The storage settings show no defect. No scenario can run here: the filesystem is mounted read-only."
 
 
