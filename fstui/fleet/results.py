@@ -311,7 +311,7 @@ def _list_result(node: str, document: ListDocument) -> HostResult:
     problems = [*hung, *(f"{target.mount_point}: {finding.verdict}, {finding.title}" for target, finding in faults)]
     return HostResult(
         node=node,
-        verdict=faults[0][1].verdict if faults else None,
+        verdict=faults[0][1].verdict if faults else "cannot-tell" if hung else None,
         confidence=faults[0][1].confidence if faults else "low",
         sentence=counted(len(filesystems), "filesystem")
         + (f"; {'; '.join(problems)}"[:_MAX_SENTENCE] if problems else ""),

@@ -95,6 +95,13 @@ def test_a_list_names_defects_worst_first_but_no_tmpfs() -> None:
     assert said.sentence == "3 filesystems; /srv: not-durable, barriers off; /: suspicious, an unsafe cache"
 
 
+def test_a_list_with_a_filesystem_that_hangs_is_cannot_tell() -> None:
+    hanging = {"path": "/mnt", "mount_point": "/mnt", "fstype": "nfs4", "source": "nas:/a", "silent_s": 9.0}
+    listed = {"schema": "fstui.list/1", "host": {}, "process": {}, "filesystems": [hanging], "unused": []}
+    (said,) = results_of("db1", "list", json.dumps(listed).encode())
+    assert (said.verdict, said.sentence) == ("cannot-tell", "1 filesystem; /mnt does not answer")
+
+
 def test_a_watch_is_a_row_for_each_host() -> None:
     slow = Speed(answer="slow", title="Writes are slow")
     watch = replace(REPORT, mount_point="/srv", sentence="Syncs wait for the disk.", speed=slow)
