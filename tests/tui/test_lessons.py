@@ -168,18 +168,6 @@ async def test_list_shows_words_and_on_a_wide_screen_questions(width: int) -> No
         assert any("What will reveal the lying disk?" in line for line in list_lines) == (width == 200)
 
 
-@pytest.mark.parametrize("width", [80, 200])
-async def test_the_question_says_how_to_answer(width: int) -> None:
-    app = PreparedApp()
-    async with app.run_test(size=(width, 24)) as pilot:
-        screen = LessonScreen(lessons.find("one-revolution"), pace=0.0)
-        app.push_screen(screen)
-        await press(pilot, "1", "enter")
-        await taken(pilot, screen)
-        lines = await press(pilot, "enter", "enter", "enter")
-        assert any("Your answer? Press a digit." in line for line in lines)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("lesson", lessons.lessons(), ids=lambda lesson: lesson.name)
 async def test_prediction_fits_80_columns_and_24_rows(lesson: lessons.Lesson) -> None:
