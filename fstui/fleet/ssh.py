@@ -69,9 +69,10 @@ def local_command(request: Request, script: str, stdin: Path | None = None) -> s
     return f"{_IGNORING_SIGNALS} {ssh_command} -- %h {script_argument}"
 
 
-class Fanout:
+class Fanout(EventHandler):  # type: ignore[misc]
     def __init__(self, request: Request) -> None:
         self._request = request
+        self._workers: list[_Worker] = []
         self._stopped_at: float | None = None
         self.stopped = False
         _, hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -90,27 +91,26 @@ class Fanout:
         nodes_of_command: dict[str, list[str]] = {}
         for node, command in command_of_node.items():
             nodes_of_command.setdefault(command, []).append(node)
-        workers = []
+        self._workers = []
         for command, nodes in nodes_of_command.items():
             worker = _Worker(NodeSet.fromlist(nodes), None, timeout_s, command=command, stderr=True)
             worker.on_answer = on_answer
-            workers.append(worker)
+            self._workers.append(worker)
             task.schedule(worker)
-        handler = _StopTimer(self, workers)
-        timer = task.timer(_POLL_INTERVAL_S, handler, interval=_POLL_INTERVAL_S, autoclose=True)
+        timer = task.timer(_POLL_INTERVAL_S, self, interval=_POLL_INTERVAL_S, autoclose=True)
         try:
             task.resume()
         finally:
             timer.invalidate()
 
-    def end_if_stopped(self, workers: list[_Worker]) -> None:
+    def ev_timer(self, timer: Any) -> None:
         """After ``stop``, close the stdin of every ssh. End every ssh that still runs after _CLEANUP_TIMEOUT_S."""
         if self.stopped and self._stopped_at is None:
             self._stopped_at = time.monotonic()
-            for worker in workers:
+            for worker in self._workers:
                 worker.end_gently()
         elif self._stopped_at is not None and time.monotonic() - self._stopped_at > _CLEANUP_TIMEOUT_S:
-            for worker in workers:
+            for worker in self._workers:
                 worker.abort()
 
 
@@ -161,15 +161,6 @@ class _Worker(ExecWorker):  # type: ignore[misc]
                 client.abort()
             else:
                 client._set_write_eof(self.SNAME_STDIN)
-
-
-class _StopTimer(EventHandler):  # type: ignore[misc]
-    def __init__(self, fanout: Fanout, workers: list[_Worker]) -> None:
-        self._fanout = fanout
-        self._workers = workers
-
-    def ev_timer(self, timer: Any) -> None:
-        self._fanout.end_if_stopped(self._workers)
 
 
 def trouble(answer: SshResult, mark: str) -> str:
