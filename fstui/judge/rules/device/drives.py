@@ -10,7 +10,7 @@ from fstui.judge.facts.steps import WriteStep, has_rate
 from fstui.model.quantities import duration_ns, rate, ratio
 from fstui.model.steps import Step
 from fstui.model.storage import Node
-from fstui.storage.layers.devices.caches import cache_off_reports, may_outlive_power_cut
+from fstui.storage.layers.devices.caches import cache_off_reports, may_outlive_power_cut, volatile_cache
 from fstui.storage.layers.devices.disk import is_over_own_network, is_virtual
 from fstui.storage.layers.devices.links import link
 from fstui.storage.layers.facts import number
@@ -110,7 +110,7 @@ def fua_ignored(case: Case) -> Iterator[Conclusion]:
 
     - Td is less than 1.5 × Tw, and Ts is more than 5 × Td.
     - On an SSD, Td is less than 200 µs, and Ts − Tw is at least 200 µs.
-    - Each lowest device supports FUA, and its write cache is on.
+    - Each lowest device supports FUA, its write cache is on, and the drive does not report that it is off.
 
     ## What it proves, and what it does not
     The finding is only about FUA: fdatasync may be durable on this drive. The opposite, a forced write that is slower
@@ -159,12 +159,14 @@ def fua_ignored(case: Case) -> Iterator[Conclusion]:
 
 
 def _may_acknowledge_fua_at_once(node: Node) -> bool:
-    """Return whether the cache may be protected or cannot be seen, or the host writes everything through."""
+    """Return whether the cache may be protected, is off or cannot be seen, or the host writes everything through."""
+    cache = volatile_cache(node)
+    is_off = cache is not None and not cache.is_on
     class_ = node.medium.class_ if node.medium is not None else "unknown"
     may_be_array = node.link is None or link(node.link).may_be_an_array
     is_hidden = class_ == "network" or (class_ == "unknown" and may_be_array)
     forced_by_host = link(node.link).writes_through
-    return may_outlive_power_cut(node) or is_over_own_network(node) or is_hidden or forced_by_host
+    return may_outlive_power_cut(node) or is_over_own_network(node) or is_off or is_hidden or forced_by_host
 
 
 def _may_be_on_flash(lowest: tuple[Node, ...], write: Cost, forced: Cost, flushed: Cost) -> bool:

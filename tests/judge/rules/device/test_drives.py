@@ -129,6 +129,7 @@ ROTATING = fua(medium=Medium(class_="hdd-7200", rpm=7200), readings=readings(con
         pytest.param(fua(medium=Medium(class_="network")), DEAR, id="a network volume"),
         pytest.param(fua(readings=readings(transport="tcp")), DEAR, id="NVMe over TCP"),
         pytest.param(fua(link="hyper-v"), DEAR, id="Hyper-V"),
+        pytest.param(fua(readings=readings(drive_cache="off")), DEAR, id="the drive's cache is off"),
         pytest.param(fua(link="scsi"), DEAR, id="an unknown controller"),
         pytest.param(ROTATING, DEAR, id="a controller that reports revolutions"),
         pytest.param(fua(link=None), DEAR, id="no link"),
