@@ -47,6 +47,8 @@ MIN_LONGEST_SHARE = 0.5
 CPU, IO, IO_FULL, MEMORY, MEMORY_FULL = range(5)
 """Indexes of ``Second.pressure_ms``."""
 MAX_BUCKETS = 60
+MIN_LONG_WAIT_MS = 100
+"""A wait of this length determines the device of its row, even if writes to another device took longer."""
 _LAST_ROW_MARGIN_S = 0.001
 """A time this close before the end of the timeline is in its last row."""
 _ROW_WIDTHS_S = (10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600, 86400)
@@ -608,7 +610,8 @@ def buckets(records: Records, start: float, end: float, width_s: float | None = 
     """Return the rows of a timeline.
 
     ``width_s``: the seconds in a row; None for the smallest width with at most MAX_BUCKETS rows. ``device``: the device
-    that all rows describe. If it is empty, each row describes the device whose writes took longest.
+    that all rows describe. If it is empty, each row describes the device of its longest wait. If that wait was shorter
+    than MIN_LONG_WAIT_MS and than the writes to another device, the row describes the slowest device.
     """
     fitting_s = (width for width in _ROW_WIDTHS_S if (end - start) / width <= MAX_BUCKETS)
     width = width_s or next(fitting_s, _ROW_WIDTHS_S[-1])
@@ -640,11 +643,18 @@ def _bucket(
 ) -> Bucket:
     names = {device.device for second in seconds for device in second.devices}
     latencies = {name: latency for name in names if (latency := _latency(seconds, name))}
-    device = device or max(latencies, key=lambda name: latencies[name].mean_ms, default="")
+    worst = max(waits, key=lambda timed: timed.ms, default=None)
+
+    def mean_ms(name: str) -> float:
+        return latencies[name].mean_ms if name in latencies else 0.0
+
+    if not device:
+        device = max(latencies, key=mean_ms, default="")
+        if worst and worst.wait.below and worst.ms >= min(mean_ms(device), MIN_LONG_WAIT_MS):
+            device = max(worst.wait.below, key=mean_ms)
     device_counters = [counters for second in seconds for counters in second.devices if counters.device == device]
     traced = [window for window in windows if window.traced_s is not None]
     has_slow = any(wait.slow and not wait.kernel for window in traced for wait in window.waits)
-    worst = max(waits, key=lambda timed: timed.ms, default=None)
     return Bucket(
         start=start,
         end=end,

@@ -214,7 +214,7 @@ class Bucket(Base, frozen=True, kw_only=True):
     start: float
     end: float
     device: str = ""
-    """The device whose requests took longest."""
+    """The device of the longest wait. If it took less than 100 ms, and writes to another device longer: that device."""
     writes: int = 0
     written_bytes: int = 0
     read_bytes: int = 0

@@ -183,7 +183,7 @@ async def read_what_happened(period: tuple[float, float] | None) -> WhatHappened
 async def read_overview(start: float, end: float, cell_s: float, device: str = "") -> list[Bucket]:
     """Return a row for each interval of ``cell_s`` seconds that has records. Raises Refused, OSError.
 
-    ``device``: the device of all rows; empty: each row shows the slowest device of its interval.
+    ``device``: the device of all rows; empty: each row has its own, see ``incidents.buckets``.
     """
     return await call_in_state_dir(_read_overview, start, end, cell_s, device, timeout_s=READ_TIMEOUT_S)
 

@@ -274,10 +274,20 @@ def test_the_timeline_has_a_bounded_number_of_rows() -> None:
     assert (rows[0].start, rows[-1].end) == (BEGIN, BEGIN + LENGTH_S)
 
 
-def test_a_bucket_shows_the_slowest_device_and_the_longest_wait() -> None:
-    records: list[Record] = [second(5, disk(), disk(30.0, name="vdb")), window(9, ETCD, stalled(ms=700))]
+@pytest.mark.parametrize(
+    ("wait", "device", "latency_ms"),
+    [
+        pytest.param(stalled(ms=700), "vda", 2.0, id="the device of the wait"),
+        pytest.param(stalled(ms=90), "vdb", 900.0, id="a device slower than a short wait"),
+        pytest.param(stalled(ms=700, below=("vdc",)), "vdc", None, id="a device without requests"),
+        pytest.param(stalled(ms=700, below=()), "vdb", 900.0, id="no device below the file"),
+    ],
+)
+def test_a_row_has_the_longest_wait_and_its_device(wait: RecordedWait, device: str, latency_ms: float | None) -> None:
+    records: list[Record] = [second(5, disk(), disk(900.0, name="vdb")), window(9, ETCD, wait)]
     (row,) = incidents.buckets(incidents.collect_records(records), BEGIN, BEGIN + 10)
-    assert (row.device, row.latency_ms, row.longest_ms, row.program) == ("vdb", 30.0, 700, "etcd")
+    assert (row.device, row.latency_ms) == (device, latency_ms)
+    assert (row.longest_ms, row.program) == (wait.longest_ms, "etcd")
 
 
 def test_a_window_partly_outside_is_in_the_nearest_row() -> None:
