@@ -49,6 +49,8 @@ class Section(NamedTuple):
     that do not fit follow in another table, with the names repeated."""
     only_in_documents: bool = False
     """Whether the section is shown in Markdown and HTML only, because it is too long for a terminal."""
+    only_on_terminal: bool = False
+    """Whether the section is not shown in Markdown and HTML, because it names what only they show."""
 
     @property
     def empty(self) -> bool:

@@ -93,7 +93,7 @@ def what_happened_report(answer: WhatHappened) -> Report:
         Section("Not recorded", lines=tuple(_gap_lines(answer))),
         Section("Timeline", drawn=tuple(timeline(answer.buckets)), figures=figures),
         Section("", TABLE_HEADER, rows, only_in_documents=too_many),
-        Section(lines=(hint,) if hint else ()),
+        Section(lines=(hint,) if hint else (), only_on_terminal=True),
     )
     return Report(_title(answer), sections, answer, values)
 

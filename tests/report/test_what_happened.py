@@ -53,6 +53,12 @@ def test_documents_have_the_whole_table() -> None:
     assert "| TIME " in text and "etcd: /var/lib/etcd/wal/0.wal" in text
 
 
+def test_only_a_terminal_names_the_formats_with_all_rows() -> None:
+    hint = "to see all 20 rows"
+    assert hint in printed("plain", answer())
+    assert hint not in printed("markdown", answer()) + printed("html", answer())
+
+
 def test_csv_has_one_row_per_bucket() -> None:
     rows = printing.csv_rows(printed("csv", answer()))
     assert len(rows) == len(answer().buckets)

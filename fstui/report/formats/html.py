@@ -18,7 +18,8 @@ _STYLE = Path(__file__).with_name("html.css")
 
 
 def render(report: Report, width: int | None = None) -> str:
-    parts = [part for section in report.filled_sections for part in _section(section)]
+    sections = [section for section in report.filled_sections if not section.only_on_terminal]
+    parts = [part for section in sections for part in _section(section)]
     documents = [_document(run, f"run-{index}") for index, run in enumerate(report.runs)]
     return "\n".join([*_head(report.title), *parts, *documents, "</body></html>"]) + "\n"
 
