@@ -58,12 +58,13 @@ def what_happened(when: tuple[str, ...]) -> Report:
     fstui reads the recording that 'fstui record' made.
 
     TIME is, for example, 03:12, yesterday 03:12 or 2026-11-25T03:12:00Z. fstui shows the five minutes before TIME and
-    the five minutes after it. A time without a zone is local. Without an argument, fstui lists the worst minutes of the
-    whole recording.
+    the five minutes after it. A time without a zone is local, and one without a day is within the last 24 hours.
+    Without an argument, fstui lists the worst minutes of the whole recording.
 
     \b
     Examples:
       fstui what-happened 03:12
+      fstui what-happened 10:40..now
       fstui what-happened yesterday 03:00..03:30
       fstui what-happened last 2h --format html --output incident.html
     """

@@ -171,7 +171,8 @@ def _instant(text: str, now: float, day: date | None) -> datetime:
 
 def _not_a_time(text: str) -> Refused:
     return Refused(
-        f"'{text}' is not a time. Examples: 03:12, 'yesterday 03:00..03:30', 'last 2h', 2026-11-25T03:12:00Z"
+        f"'{text}' is not a time. Examples: 03:12, 03:12..now, 'yesterday 03:00..03:30', 'last 2h', "
+        "2026-11-25T03:12:00Z"
     )
 
 
@@ -211,9 +212,11 @@ def _read_what_happened(period: tuple[float, float] | None) -> WhatHappened:
     start, end = period or (0.0, inf)
     source = recording.read(start - BASELINE_MARGIN_S, end + BASELINE_MARGIN_S)
     if not source.extent:
-        permission = "" if os.geteuid() == 0 else ", which only root may read"
-        directories = f"{source.directory} or {recording.SYSTEM_DIRECTORY}{permission}"
-        raise Refused(f"Nothing is recorded in {directories}. Start 'fstui record'. Only root can trace programs.")
+        permission, sudo = ("", "") if os.geteuid() == 0 else (", which only root may read", "sudo ")
+        raise Refused(
+            f"Nothing is recorded in {source.directory} or {recording.SYSTEM_DIRECTORY}{permission}. "
+            f"For what is slow now: 'fstui watch'. For later questions: '{sudo}fstui record'."
+        )
     return what_happened(source, period)
 
 
@@ -251,7 +254,8 @@ def _sentence(
         incident = worst_incidents[0]
         return f"{span(incident.start, incident.end)}: {incident.sentence}"
     if not excerpt.seconds:
-        return f"Nothing was recorded in {span(*period)}."
+        next_steps = "For what is recorded: 'fstui what-happened'. For what is slow now: 'fstui watch'."
+        return f"Nothing was recorded in {span(*period)}. {next_steps}"
     when = span(*period)
     if is_outside(period, extent):
         start, end = max(period[0], extent[0]), min(period[1], extent[1])

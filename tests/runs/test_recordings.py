@@ -144,6 +144,7 @@ def test_a_calm_time_on_a_busy_host_says_so() -> None:
 def test_a_time_that_was_not_recorded_is_not_called_calm() -> None:
     found = answer(calm(), (BEGIN + 5000, BEGIN + 5600))
     assert found.sentence.startswith("Nothing was recorded in")
+    assert found.sentence.endswith("For what is slow now: 'fstui watch'.")
 
 
 def test_without_root_the_answer_says_what_is_missing() -> None:
@@ -233,7 +234,7 @@ async def test_a_time_outside_the_recording_says_what_is_recorded() -> None:
 
 @pytest.mark.parametrize("period", [None, (BEGIN, BEGIN + 60)])
 async def test_without_a_recording_the_question_is_refused(period: tuple[float, float] | None) -> None:
-    with pytest.raises(Refused, match="Nothing is recorded"):
+    with pytest.raises(Refused, match=r"Nothing is recorded.* For what is slow now: 'fstui watch'"):
         await recordings.read_what_happened(period)
 
 

@@ -211,7 +211,8 @@ async def test_a_gap_is_named() -> None:
 
 async def test_without_a_recording_it_says_how_to_make_one() -> None:
     async with recorded([]) as pilot:
-        assert "Start 'fstui record'" in " ".join(" ".join(screen_lines(pilot.app)).split())
+        text = " ".join(" ".join(screen_lines(pilot.app)).split())
+        assert "fstui record'." in text and "now: 'fstui watch'" in text
         assert "▲" not in " ".join(await press(pilot, "left", "n", "down", "y"))
 
 
