@@ -281,20 +281,23 @@ class Explanation(NamedTuple):
 def _incident(facts: IncidentFacts) -> Incident:
     explanation, nobody = _explain(facts), RecordedWait()
     wait, culprit = facts.main_wait or nobody, explanation.culprit or nobody
-    host_share = pressure_share(facts.seconds, CPU) or 0.0
-    cpu_excluded = "the CPU (mainly other programs waited for one)"
     excluded = []
     if explanation.cause != "cpu" and facts.cpu_share is not None and facts.cpu_share < MIN_WAIT_SHARE:
-        excluded.append("the CPU" if host_share < MIN_WAIT_SHARE else cpu_excluded)
+        excluded.append("the CPU")
     if explanation.cause != "memory" and facts.memory_share is not None and facts.memory_share < MEMORY_WAIT_SHARE:
         excluded.append("memory")
     not_the_cause = f" Not the cause: {', '.join(excluded)}." if excluded else ""
+    if "the CPU" in excluded and (pressure_share(facts.seconds, CPU) or 0.0) >= MIN_WAIT_SHARE:
+        not_the_cause += " Mainly other programs waited for a CPU."
+    total_s = sum(facts.waited_s.values())
     head = "no program was seen to wait for a sync"
     if facts.main_wait:
         other_programs = len({program for program, _ in facts.waited_s} - {wait.program})
         call = f"in {wait.call} of" if wait.call else "for a sync of"
-        also = f" ({counted(other_programs, 'other program')} too)" if other_programs else ""
         waited_s = facts.waited_s[wait.program, wait.file]
+        others = [f"{counted(other_programs, 'other program')} too"] if other_programs else []
+        others += [f"all waits: {duration_ns(total_s * 1e9)}"] if total_s > waited_s else []
+        also = f" ({', '.join(others)})" if others else ""
         longest = f" (at most {duration_ns(facts.longest_s * 1e9)} at a time)" if facts.longest_s < waited_s else ""
         head = f"{wait.program_label} waited {duration_ns(waited_s * 1e9)}{longest} {call} {wait.file_label}{also}"
     return Incident(
@@ -305,7 +308,7 @@ def _incident(facts: IncidentFacts) -> Incident:
         program=wait.program,
         pid=wait.pid or None,
         file=wait.file,
-        waited_s=sum(facts.waited_s.values()),
+        waited_s=total_s,
         device=facts.device,
         latency_ms=facts.worst_ms,
         typical_ms=facts.typical_ms,

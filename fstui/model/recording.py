@@ -195,6 +195,7 @@ class Incident(Base, frozen=True, kw_only=True):
     pid: int | None = None
     file: str = ""
     waited_s: float = 0.0
+    """The waits of all programs for all files. ``sentence`` also has the waits of ``program`` for ``file`` alone."""
     device: str = ""
     latency_ms: float | None = None
     typical_ms: float | None = None
@@ -259,9 +260,14 @@ def is_outside(period: tuple[float, float], recorded: tuple[float, float]) -> bo
 
 
 def span(start: float, end: float, *, with_date: bool = False) -> str:
-    """Return ``03:11:40–03:12:25`` in local time, with the day if it is not today, or if ``with_date``."""
+    """Return ``03:11:40–03:12:25`` in local time, with the day if it is not today, or if ``with_date``.
+
+    If both times are in the same second, return only one.
+    """
     first, last = datetime.fromtimestamp(start), datetime.fromtimestamp(end)
     is_today = first.date() == last.date() == datetime.now().date()
     day = "" if is_today and not with_date else f"{first:%Y-%m-%d} "
+    if int(start) == int(end):
+        return f"{day}{first:%H:%M:%S}"
     last_text = f"{last:%H:%M:%S}" if last.date() == first.date() else f"{last:%Y-%m-%d %H:%M:%S}"
     return f"{day}{first:%H:%M:%S}–{last_text}"

@@ -82,6 +82,7 @@ CHARTS = (
 def what_happened_report(answer: WhatHappened) -> Report:
     """Return the incidents, or a sentence if there are none; then charts and the table."""
     lines = [incident_line(incident) for incident in answer.incidents] or [answer.sentence]
+    heading = "Incidents, the longest waits first" if len(answer.incidents) > 1 else ""
     rows = tuple(map(_row, answer.buckets))
     too_many = len(rows) > MAX_ROWS
     hint = f"Use --format markdown, html, csv or json to see all {counted(len(rows), 'row')}." if too_many else ""
@@ -89,7 +90,7 @@ def what_happened_report(answer: WhatHappened) -> Report:
     figures = tuple((name, shapes) for name, shapes in charts if shapes)
     values = records(Bucket.__struct_fields__, map(astuple, answer.buckets))
     sections = (
-        Section(lines=tuple(lines)),
+        Section(heading, lines=tuple(lines)),
         Section("Not recorded", lines=tuple(_gap_lines(answer))),
         Section("Timeline", drawn=tuple(timeline(answer.buckets)), figures=figures),
         Section("", TABLE_HEADER, rows, only_in_documents=too_many),

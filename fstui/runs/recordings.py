@@ -264,10 +264,9 @@ def _sentence(
     waits = incidents.waits_between(excerpt.windows, *period)
     longest = max(waits, key=lambda timed: timed.ms, default=None)
     if longest and longest.ms:
-        wait_text = f"{duration_ns(longest.ms * 1e6)} ({longest.wait.program_label}, {longest.wait.file_label})"
-        is_inside = period[0] <= longest.start and longest.end <= period[1]
-        where = "" if is_inside else f", in {span(longest.start, longest.end)}"
-        text += f": the longest wait for a sync was {wait_text}{where}"
+        time_text, wait = span(longest.start, longest.end), longest.wait
+        text += f": the longest wait for a sync was {duration_ns(longest.ms * 1e6)} "
+        text += f"({time_text}, {wait.program_label}, {wait.file_label})"
     elif any(window.traced_s is not None for window in excerpt.windows):
         text += ": no program waited long for a sync"
     else:

@@ -125,7 +125,7 @@ NOWHERE = stalled(device="", below=(), call="sync", file="")
         (quiet, waiting(HANGING), "filesystem", "the fuse.sshfs filesystem at /srv/remote did not respond"),
         (quiet, waiting(NOWHERE), "unknown", "in sync of all filesystems; the cause is not known"),
         (SLOW, quiet, "device", "no program was seen to wait for a sync"),
-        (BUSY, waiting(stalled()), "unknown", "the CPU (mainly other programs waited for one)"),
+        (BUSY, waiting(stalled()), "unknown", "the CPU, memory. Mainly other programs waited for a CPU."),
     ],
 )
 def test_the_sentence_names_the_cause(seconds: Seconds, windows: Windows, cause: str, words: str) -> None:
@@ -256,6 +256,14 @@ def test_a_sync_seen_in_two_windows_counts_once() -> None:
         return {600: first, 610: window(610, stalled(ms=6000, slow=((7.0, 6000, 0),)))}.get(at_s)
 
     assert only(calm(windows=windows)).waited_s == 6.0
+
+
+def test_the_sentence_has_the_sum_of_all_waits_if_it_differs() -> None:
+    other = stalled(RecordedWait(program="app", pid=9, device="vda", below=("vda",), file="/srv/app"), ms=1000)
+    one = only(calm(windows=waiting(stalled(), other)))
+    assert one.waited_s == 5.0
+    assert "0.wal (1 other program too, all waits: 5.0 s);" in one.sentence
+    assert "all waits" not in only(calm(windows=waiting(stalled()))).sentence
 
 
 def test_two_places_at_once_are_two_incidents() -> None:

@@ -6,6 +6,7 @@ from xml.etree import ElementTree
 
 import jsonschema
 import pytest
+from msgspec.structs import replace
 
 from fstui.model.recording import WhatHappened
 from fstui.report import documents, text
@@ -13,7 +14,7 @@ from fstui.report import what_happened as report
 from fstui.runs import recordings
 from fstui.state.recording import Recording
 from tests import hostile, printing
-from tests.factories.recorded import BEGIN, RSYNC, at, between, calm, disk, stalled
+from tests.factories.recorded import BEGIN, ETCD, RSYNC, at, between, calm, disk, stalled
 
 SLOW = between(596, 608, disk(900.0, writes=20, written_kib=310_000))
 
@@ -38,6 +39,14 @@ def test_a_terminal_gets_the_answer_first_and_a_timeline() -> None:
     assert "etcd (pid 812) waited 8.0 s (at most 4.0 s at a time) in fdatasync" in " ".join(lines[1:5])
     assert any(line.split()[:2] == ["longest", "wait"] and "peak 4.0 s" in line for line in lines)
     assert len(lines) < 24
+
+
+def test_several_incidents_have_a_heading_with_their_order() -> None:
+    other = stalled(replace(ETCD, program="mariadbd", device="vdb", below=("vdb",)), ms=9000)
+    records = calm(windows=at((600,), stalled(), other))
+    found = recordings.what_happened(Recording(Path("/x"), records), None)
+    assert "Incidents, the longest waits first" in printed("plain", found)
+    assert "longest waits first" not in printed("plain", answer())
 
 
 def test_pressure_has_a_scale_to_100_percent() -> None:

@@ -297,8 +297,8 @@ def sentence(view: RecordingView, width: int) -> list[Text]:
     text = f"Nothing unusual at this moment. The recording has {counted(number, 'incident')}"
     text += " (press n or p)." if number else "."
     if current:
-        times = "–".join(f"{datetime.fromtimestamp(when):%H:%M:%S}" for when in (current.start, current.end))
-        text = f"{times}: {current.sentence}"
+        times = (f"{datetime.fromtimestamp(when):%H:%M:%S}" for when in (current.start, current.end))
+        text = f"{'–'.join(dict.fromkeys(times))}: {current.sentence}"
     elif gaps:
         text = f"{span(gaps[0].start, gaps[0].end)}: {gaps[0].reason}."
     return headline(text, width, "; ")
