@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator, Sequence
 
 import msgspec
@@ -16,6 +17,9 @@ from fstui.model.storage import Target
 from fstui.state import ledger
 from fstui.state.ledger import write_entry_in_child
 from fstui.trace.child import READY_TIMEOUT_S, WatchingChild, check_process, device_number, instance_path
+
+MAX_NAMES = 4
+"""Name at most this many programs in a sentence."""
 
 
 class AtRiskChild(WatchingChild):
@@ -57,13 +61,24 @@ class AtRiskChild(WatchingChild):
 
 
 def sentences(risk: AtRisk, *, counts_all: bool = True) -> tuple[str, ...]:
-    """``counts_all``: False if a filesystem can lose synced data, which is not counted."""
-    return tuple(
-        _sentence(program, risk.elapsed_s, "at risk" if counts_all else "unsynced") for program in risk.programs
-    )
+    """Return a sentence for each program. Programs with the same figures, such as a shell and its children, share one.
+
+    ``counts_all``: False if a filesystem can lose synced data, which is not counted.
+    """
+    names: dict[str, list[str]] = defaultdict(list)
+    for program in risk.programs:
+        condition = _condition(program, risk.elapsed_s, "at risk" if counts_all else "unsynced")
+        names[condition].append(program.program_label)
+    return tuple(f"{_joined(labels)}: {condition}." for condition, labels in names.items())
 
 
-def _sentence(program: ProgramAtRisk, elapsed_s: float, state: str) -> str:
+def _joined(labels: Sequence[str]) -> str:
+    others = len(labels) - MAX_NAMES
+    rest = (f"{count(others)} more",) if others > 0 else ()
+    return ", ".join((*labels[:MAX_NAMES], *rest))
+
+
+def _condition(program: ProgramAtRisk, elapsed_s: float, state: str) -> str:
     if program.bytes:
         shared = program.shared_files if program.files > 1 else 0
         note = f" ({'all' if shared == program.files else count(shared)} shared)" if shared else ""
@@ -89,7 +104,7 @@ def _sentence(program: ProgramAtRisk, elapsed_s: float, state: str) -> str:
         files = counted(program.direct_files, "file")
         direct = f"; O_DIRECT writes to {files} are not counted: at most {size(program.direct_bytes)} in the disk's "
         direct += "cache is not flushed"
-    return f"{program.program_label}: {amount}{names}{_sync_rate(program, elapsed_s)}{direct}."
+    return f"{amount}{names}{_sync_rate(program, elapsed_s)}{direct}"
 
 
 def _part_in_log(program: ProgramAtRisk) -> str:
@@ -104,7 +119,7 @@ def _sync_rate(program: ProgramAtRisk, elapsed_s: float) -> str:
     if program.syncs is None:
         return ""
     if not program.syncs:
-        return f"; it did not sync in {seconds(elapsed_s)}"
+        return f"; no sync in {seconds(elapsed_s)}"
     if program.syncs > elapsed_s:
         return f"; it syncs {rate(program.syncs / elapsed_s)} times per second"
     if program.sync_every_s and program.sync_every_s >= 1:

@@ -24,7 +24,7 @@ def test_the_text_ends_with_a_sentence_for_each_program() -> None:
     assert " ".join(text().split()).endswith(
         "nats-server (812): up to 40.0 MiB not durable, in 2 files; oldest 1 m 58 s; it syncs every 2 m 0 s. "
         "cp (950): up to 8.0 MiB not durable, in 1 file; oldest ≥ 4.2 s; 2 new, renamed or linked names in "
-        "directories that are not synced, oldest 3.0 s; it did not sync in 5 m 0 s. "
+        "directories that are not synced, oldest 3.0 s; no sync in 5 m 0 s. "
         "postgres (700): no counted file is at risk; it syncs 80.0 times per second; O_DIRECT "
         "writes to 2 files are not counted: at most 3.0 MiB in the disk's cache is not flushed."
     )
@@ -90,6 +90,17 @@ def test_the_sentence_of_a_database_names_its_log() -> None:
     assert "oldest 6.0 s; none of this is in …/pg_wal/0001, the file that it syncs most often; it syncs" in sentence
     (sentence,) = sentences(replace(STATE, programs=(replace(database, log_bytes=1 << 20),)))
     assert "; 1.0 MiB of this is in …/pg_wal/0001, the file that it syncs most often" in sentence
+
+
+def test_programs_with_the_same_figures_share_a_sentence() -> None:
+    log = {"dirty_bytes": 4096, "files": 1, "shared_files": 1, "oldest_s": 2.0}
+    programs = [program(name, pid, **log) for pid, name in enumerate(("bash", "timeout", "tail", "cat", "tee"), 1)]
+    cp = program("cp", 9, dirty_bytes=9, files=1, oldest_s=2.0)
+    assert sentences(replace(STATE, programs=(*programs, cp))) == (
+        "bash (1), timeout (2), tail (3), cat (4), 1 more: up to 4 KiB not durable, in 1 shared file; "
+        "oldest 2.0 s; no sync in 5 m 0 s.",
+        "cp (9): up to 9 B not durable, in 1 file; oldest 2.0 s; no sync in 5 m 0 s.",
+    )
 
 
 def test_an_old_kernel_shows_syncs_alone() -> None:
