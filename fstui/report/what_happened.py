@@ -92,7 +92,7 @@ def what_happened_report(answer: WhatHappened) -> Report:
     sections = (
         Section(heading, lines=tuple(lines)),
         Section("Not recorded", lines=tuple(_gap_lines(answer))),
-        Section("Timeline", drawn=tuple(timeline(answer.buckets)), figures=figures),
+        Section(_timeline_title(answer.buckets), drawn=tuple(timeline(answer.buckets)), figures=figures),
         Section("", TABLE_HEADER, rows, only_in_documents=too_many),
         Section(lines=(hint,) if hint else (), only_on_terminal=True),
     )
@@ -116,6 +116,13 @@ def _gap_lines(answer: WhatHappened) -> Iterator[str]:
     for gap in answer.gaps:
         yield f"{span(gap.start, gap.end)} ({seconds(gap.end - gap.start)}): {gap.reason}."
     yield from answer.notes
+
+
+def _timeline_title(buckets: Sequence[Bucket]) -> str:
+    """Return ``Timeline (writes: vda, loop5, one device per column)``."""
+    devices = list(dict.fromkeys(bucket.device for bucket in buckets if bucket.device))
+    note = ", one device per column" if len(devices) > 1 else ""
+    return f"Timeline (writes: {', '.join(devices)}{note})" if devices else "Timeline"
 
 
 def timeline(buckets: Sequence[Bucket]) -> Iterator[str]:

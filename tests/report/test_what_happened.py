@@ -49,6 +49,13 @@ def test_several_incidents_have_a_heading_with_their_order() -> None:
     assert "longest waits first" not in printed("plain", answer())
 
 
+def test_the_timeline_names_the_devices_of_its_columns() -> None:
+    other = between(640, 649, disk(), disk(900.0, name="vdb"))
+    found = recordings.what_happened(Recording(Path("/x"), calm(other)), (BEGIN + 600, BEGIN + 660))
+    assert "Timeline (writes: vda, vdb, one device per column)" in printed("plain", found)
+    assert "Timeline (writes: vda)" in printed("plain", answer())
+
+
 def test_pressure_has_a_scale_to_100_percent() -> None:
     charts = {chart.name: chart for chart in report.CHARTS}
     assert charts["CPU pressure"].heights([None, 0.0, 0.05, 1.2]) == [None, 0.0, 0.05, 1.0]
