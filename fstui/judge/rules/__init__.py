@@ -126,4 +126,4 @@ def _modules() -> tuple[tuple[str, str], ...]:
 def _first_sentence(page: str) -> str:
     _, _, body = page.partition("## What it means\n")
     paragraph = with_nonbreaking_spaces(" ".join(body.split("\n\n")[0].translate(_MARKDOWN).split()))
-    return re.split(r"(?<=[.:]) (?=[A-Z])", paragraph, maxsplit=1)[0]
+    return re.split(r"(?<=[.:]) (?=[A-Z]|fstui\b)", paragraph, maxsplit=1)[0]

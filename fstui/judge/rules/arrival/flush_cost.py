@@ -2,8 +2,8 @@
 * a note: in a virtual machine, more unsynced data does not make a flush longer
 
 ## What it means
-On a disk without power-loss protection, a flush takes longer if there is more unsynced data. In a virtual machine, a
-flush may always take the same time: either the host's disk has power-loss protection, or the host ignores flushes.
+More unsynced data makes a flush longer, unless the disk has power-loss protection. In a virtual machine, a flush may
+always take the same time: the host's disk has power-loss protection, or the host ignores flushes.
 
 ## How it was measured
 fstui wrote growing amounts of data, up to 32 MiB, with O_DIRECT, and timed fdatasync after each amount. The flush

@@ -3,7 +3,7 @@
 * plausible, low confidence: in a virtual machine, or if bytes may be in a cache above the drive
 
 ## What it means
-A flush adds little time. This is normal for this drive: it has power-loss protection, or it is Optane.
+The drive has power-loss protection or is Optane, so it is normal that a flush adds little time.
 
 ## How it was measured
 All of these are true:

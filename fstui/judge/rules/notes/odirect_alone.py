@@ -1,8 +1,8 @@
 """*a note: it does not change the verdict*
 
 ## What it means
-O_DIRECT bypasses the page cache, but sends no flush. If the device has a volatile write cache, a power cut can lose
-what was written with O_DIRECT alone.
+A step wrote with O_DIRECT alone, which bypasses the page cache but sends no flush. If the device has a volatile write
+cache, a power cut can lose these writes.
 
 ## How it was measured
 At least one step wrote with O_DIRECT and did not sync.

@@ -3,9 +3,9 @@
 * suspicious, high confidence: more than 5 times, if you declared the disk and all flushes arrived
 
 ## What it means
-A rotating disk that writes in place can durably rewrite a block only once per revolution. The limit is 90 rewrites per
-second at 5400 rpm, 120 at 7200, 167 at 10 000 and 250 at 15 000. If a disk is faster, its cache is protected, it
-writes to a log or to flash first, or it acknowledges writes too early.
+fstui compared rewrites of one block with the disk's revolutions. In place, a block can be rewritten durably once per
+revolution: 90 times per second at 5400 rpm, 120 at 7200, 167 at 10 000, 250 at 15 000. A faster disk has a protected
+cache, writes to a log or to flash first, or acknowledges writes too early.
 
 ## How it was measured
 One writer repeatedly rewrites and syncs one block. For a step with changing offsets, the limit is two writes per
