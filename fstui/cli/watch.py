@@ -64,6 +64,8 @@ def watch(
     With --at-risk, fstui shows for each program and file how many written bytes are not durable, since when, and how
     often the program syncs. It does not open the programs' files, and syncs nothing.
 
+    'fstui explain wait-columns', 'cpu-wait' and 'at-risk-columns' explain the columns.
+
     \b
     Examples:
       fstui watch --seconds 30

@@ -65,7 +65,7 @@ def two_answers(report: WatchReport) -> Iterator[str]:
     """Yield whether the storage is durable and whether it is slow. Documents of older versions contain neither."""
     if report.durability:
         yield report.durability
-        yield f"Is it slow? {_ANSWERS[report.speed.answer]}: {report.speed.title}. {report.speed.sentence}"
+        yield f"Is it slow? {_ANSWERS[report.speed.answer]}: {report.speed.title}. {report.speed.sentence}".rstrip()
 
 
 def conclusion(report: WatchReport) -> str:

@@ -101,10 +101,14 @@ def conclude(counts: WatchCounts, filesystems: Sequence[Target] = ()) -> WatchCo
     share = program.waited_ns / 1e9 / counts.elapsed_s
     if share < MIN_WAIT_SHARE:
         min_wait_ns = MIN_WAIT_SHARE * counts.elapsed_s * 1e9
-        only_kernel = any(row.kernel and row.waited_ns >= min_wait_ns for row in counts.waits)
+        longest_kernel_ns = max((row.waited_ns for row in counts.waits if row.kernel), default=0)
         lead = (
-            "Only kernel threads wait for long. Of the programs," if only_kernel else "No program waits long for syncs."
+            "Only kernel threads wait for long."
+            if longest_kernel_ns >= min_wait_ns
+            else "No program waits long for syncs."
         )
+        if longest_kernel_ns > program.waited_ns:
+            lead += " Of the programs,"
         sentence = (
             f"{lead} {program.program_label} waits most: it spends {percent(share, 1)} of its time in {rate(per_s)} "
             f"syncs/s that take {duration_ns(program.mean_ns)} each."
@@ -261,7 +265,7 @@ def _program(rows: Sequence[FileWaits]) -> WaitingProgram:
     is_one_process = len(pids) == 1 and None not in pids
     # each file counts once, although several threads may have synced it
     files = sum({(row.file, row.inode, row.device): row.files for row in rows}.values())
-    process_group = f"{worst_row.program} ({len(pids)} processes)" if None not in pids else worst_row.program
+    process_group = f"{worst_row.program} ({len(pids) if None not in pids else 'several'} processes)"
     return WaitingProgram(
         worst_row=worst_row,
         program_label=worst_row.program_label if len(rows) == 1 or is_one_process else process_group,
@@ -325,11 +329,19 @@ def _speed(counts: WatchCounts, synced_targets: Sequence[Target]) -> Speed:
         return _describe_stall(longest, counts, synced_targets)
     flush_times = _flush_times(counts, synced_targets)
     if not flush_times:
-        sentence = f"No device whose kind is known completed {MIN_FLUSHES} flushes, so nothing is compared."
-        return Speed(title="no reference to compare with", sentence=sentence)
+        return Speed(title=_why_not_compared(counts, synced_targets))
     name, times, media = max(flush_times, key=lambda device: device[1].p50)
     mount = next(target.mount_point for target in synced_targets if name in {node.id for node in target.stack})
     return _compare_with_class(mount, name, times, media)
+
+
+def _why_not_compared(counts: WatchCounts, synced_targets: Sequence[Target]) -> str:
+    flushed = {device.device for device in counts.devices if (device.flushes or 0) >= MIN_FLUSHES}
+    lowest = {node.id: node.medium for target in synced_targets for node in target.lowest}
+    for name, medium in lowest.items():
+        if name in flushed and (medium is None or medium.class_ == "unknown"):
+            return f"fstui does not know what kind of disk {name} is"
+    return f"fstui timed fewer than {MIN_FLUSHES} flushes of the disk"
 
 
 def _describe_stall(row: FileWaits, counts: WatchCounts, synced_targets: Sequence[Target]) -> Speed:

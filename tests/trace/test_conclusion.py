@@ -192,7 +192,7 @@ def test_a_program_is_judged_over_all_its_files() -> None:
         ({"pid": 51}, "mariadbd (2 processes) makes 8\xa0000 syncs/s of /var/lib/mysql/ib_logfile0 and"),
         ({"inode": 13, "file": "/b"}, "mariadbd (50) makes 8\xa0000 syncs/s of 2 files and"),
         ({"pid": 51, "inode": 13, "file": "/b"}, "mariadbd (2 processes) makes 8\xa0000 syncs/s of 2 files and"),
-        ({"pid": None, "inode": 13, "file": "/b"}, "mariadbd makes 8\xa0000 syncs/s of 2 files and"),
+        ({"pid": None, "inode": 13, "file": "/b"}, "mariadbd (several processes) makes 8\xa0000 syncs/s of 2"),
     ],
 )
 def test_the_sum_names_all_processes_and_files(others: dict[str, object], words: str) -> None:
@@ -256,8 +256,24 @@ def ended(row: FileWaits, flush_ms: float = 1.0, where: Target = SSD) -> Storage
 )
 def test_is_it_slow(row: FileWaits, flush_ms: float, where: Target, answer: str) -> None:
     found = ended(row, flush_ms, where).speed
-    assert found.answer == answer and found.sentence
+    assert found.answer == answer and found.title
     assert bool(found.yardstick) is (answer != "unknown")
+
+
+@pytest.mark.parametrize(
+    ("flushes", "reason"),
+    [(20, "fstui does not know what kind of disk sda is"), (19, "fstui timed fewer than 20 flushes of the disk")],
+)
+def test_unknown_speed_names_the_reason(flushes: int, reason: str) -> None:
+    times = DeviceTimes(p50=MS, p99=None, max=MS)
+    seen = watched(on_sda(3), devices=(WatchedDevice(device="sda", flushes=flushes, flush_ns=times),))
+    found = storage_verdicts(seen, Inventory(filesystems=(on_disk(),)), (on_disk(),)).speed
+    assert (found.answer, found.title) == ("unknown", reason)
+
+
+def test_conclusion_names_why_a_longer_row_does_not_count() -> None:
+    found = conclude(watched(waiting(10, 30.0, 1.0, kernel=True, program="kworker"), waiting(10, 2.0, 1.0)))
+    assert "No program waits long for syncs. Of the programs, mariadbd (50) waits most" in found.sentence
 
 
 def test_a_filesystem_above_the_waited_for_one_is_not_judged() -> None:
