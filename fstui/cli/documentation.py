@@ -34,6 +34,8 @@ _ENVIRONMENT = (
     ("FSTUI_DB_PASSWORD", "password for an existing database server"),
     ("NO_COLOR=1", "no colours"),
 )
+_MIN_BLANKS_IN_MESSAGE = 3
+"""A text with at least this many blanks is a log message, and not a misspelled name."""
 
 
 @click.command("explain")
@@ -74,6 +76,8 @@ def explain(words: tuple[str, ...], format_: str) -> None:
         messages = [page.name for page in symptoms.symptoms().page if name.lower() in page.product.lower().split(", ")]
         if name in scenarios.shipped_names():
             hint = f" 'fstui scenarios {name}' describes the scenario."
+        elif name.count(" ") >= _MIN_BLANKS_IN_MESSAGE:
+            hint = " 'sudo fstui watch' shows whether a program waits for the disk."
         else:
             hint = f" Messages of {name}: {'; '.join(messages)}." if messages else hint_for(name, names)
         raise Refused(f"no rule, page, word or message is called '{name}'.{hint} 'fstui explain' lists them all")
