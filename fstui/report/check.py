@@ -54,7 +54,7 @@ def check_report(check: Check) -> Report:
     left_out = tuple(f"{_first_names(names)}: {reason}" for reason, names in check.left_out.items())
     sections = (
         Section(lines=simulated),
-        Section("", _HEADER, tuple(map(_cells, check.rows)), ("Only a power cut can test durability.",)),
+        Section("", _HEADER, tuple(map(_cells, check.rows)), tuple(_notes(check))),
         *(section for row in check.rows for section in _explanation(row)),
         Section("Not checked", lines=left_out),
     )
@@ -80,9 +80,19 @@ def line(row: CheckRow) -> str:
 
 def next_step(run: Run) -> str:
     """Return the first thing to do; empty if the storage has no defect and is not slow."""
-    if run.verdict in FREE_OF_DEFECTS and run.speed.answer not in TOO_SLOW:
-        return ""
-    return next(iter(next_steps(run)), "")
+    return "" if _is_sound(run) else next(iter(next_steps(run)), "")
+
+
+def _is_sound(run: Run) -> bool:
+    return run.verdict in FREE_OF_DEFECTS and run.speed.answer not in TOO_SLOW
+
+
+def _notes(check: Check) -> Iterator[str]:
+    yield "A check can prove that storage is not durable. Only a power cut shows whether acknowledged data survives."
+    sound = [row.run.id for row in check.rows if row.run and not row.run.simulated and _is_sound(row.run)]
+    if sound:
+        name, where = (sound[0], "") if len(check.rows) == 1 else ("RUN", " ('fstui history' lists the runs)")
+        yield f"Details: fstui show {name}{where}"
 
 
 def _cells(row: CheckRow) -> Row:

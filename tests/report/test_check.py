@@ -39,6 +39,12 @@ def test_rows_come_first_then_actions_then_omissions() -> None:
     assert not any("fstui show aaaaaa" in row for row in rows), "what is sound and quick needs no more words"
 
 
+def test_next_step_of_a_sound_filesystem_shows_its_run() -> None:
+    one = as_text(check.check_report(Check((CheckRow("/", HONEST),), {}, 1.0)))
+    assert "Details: fstui show aaaaaa" in one.splitlines()
+    assert "Details: fstui show RUN ('fstui history' lists the runs)" in as_text(check.check_report(ALL)).splitlines()
+
+
 def test_json_has_the_runs_and_what_was_not_checked() -> None:
     found = json.loads(as_text(check.check_report(ALL), "json"))
     assert [run["id"] for run in found["runs"]] == [RUN.id, "aaaaaa", "bbbbbb"]
