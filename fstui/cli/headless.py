@@ -141,7 +141,7 @@ class HeadlessRun:
         if not confirm(reason, "Run it anyway?", yes=False):
             raise Refused(
                 f"{reason}. Nothing was written. Use --yes to run it anyway, or 'fstui check', which writes at most "
-                "7 MiB"
+                "6 MiB"
             )
         self.interruption.listen(lambda: None)  # no-op until on_signal() installs running.stop
 

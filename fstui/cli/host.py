@@ -105,7 +105,7 @@ def check(directories: Sequence[str], format_: str, output: Path | None, fail_on
     """Test whether synced writes on every writable filesystem are durable, and whether the filesystem is slow.
 
     If you name one or more DIRs, fstui tests only the filesystems that contain them. The check of a filesystem takes
-    about four seconds. fstui writes at most 7 MiB of test data to it, in at most two seconds, then removes this data.
+    about four seconds. fstui writes at most 6 MiB of test data to it, in at most two seconds, then removes this data.
     It saves every check as a run.
 
     fstui lists, but does not test, filesystems that are virtual (such as /proc), read-only, or in memory. It also does
@@ -132,7 +132,7 @@ def make_checkup(
 ) -> Checkup:
     """Find the filesystems to measure, and ask about busy ones. Raises Refused if none is left."""
     session = open_session(simulate, trace=trace != "off", trust_directory=trust_dir)
-    checkup = Checkup(session, directories, scenario=scenario, traced=trace != "off")
+    checkup = Checkup(session, directories, scenario=scenario)
     asyncio.run(checkup.find_filesystems())
     if session.declarations_error:
         say(f"fstui: {session.declarations_error}")

@@ -1,7 +1,6 @@
 """Check many filesystems quickly, one after another: choose the filesystems, and a directory on each."""
 
 import asyncio
-import os
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -19,8 +18,6 @@ from fstui.storage.layers import kind
 
 CHECK = "check"
 FIT = "fit"
-TRACED_SYNCS = 200
-"""This many syncs per step are enough if the trace shows which process requested each flush."""
 MAX_BYTES = {CHECK: caution.LIGHT_RUN_BYTES, FIT: 200_000_000}
 """Maximum number of bytes that a scenario writes per filesystem. They are removed at the end."""
 TIMEOUT_S = 20.0
@@ -44,14 +41,10 @@ class SkippedFilesystem(NamedTuple):
 class Checkup:
     """A check of all filesystems of a machine, or of the filesystems of directories that the user names."""
 
-    def __init__(
-        self, session: Session, directories: Sequence[str] = (), *, scenario: str = CHECK, traced: bool = True
-    ) -> None:
+    def __init__(self, session: Session, directories: Sequence[str] = (), *, scenario: str = CHECK) -> None:
         self._session = session
         self._directories = directories
         self._scenario = scenario
-        is_quick = scenario == CHECK and traced and os.geteuid() == 0
-        self._settings = {"syncs": str(TRACED_SYNCS)} if is_quick else {}
         self.subjects: list[Subject] = []
         self.skipped: list[SkippedFilesystem] = []
         self.idle = Idle()
@@ -73,9 +66,8 @@ class Checkup:
     async def begin(self, subject: Subject) -> RunInProgress:
         """Return the run of a subject. It begins when its events are read. Raises Refused."""
         scenario = await scenarios.find(self._scenario)
-        return self._session.start(
-            await self._session.plan(scenario, subject.site, self._settings), subject.site, self.idle
-        )
+        plan = await self._session.plan(scenario, subject.site, {})
+        return self._session.start(plan, subject.site, self.idle)
 
     async def _add_directories(self) -> None:
         for directory in dict.fromkeys(self._directories):

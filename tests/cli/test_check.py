@@ -32,6 +32,7 @@ def test_each_check_is_saved_within_its_limits(fstui: Fstui, target: Path) -> No
     assert sum(step.elapsed_s for step in run.steps) <= 2.0 + longest_s
     assert run.written_bytes <= 7_000_000
     assert all(step.syncs <= 500 for step in run.steps)
+    assert run.scenario.settings["syncs"] == 500, "as in the app, so that both form one trend"
     assert run.idle is not None and run.idle.elapsed_s >= 1.0
     assert nothing_left(target)
 
