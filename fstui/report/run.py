@@ -93,7 +93,7 @@ def _steps(run: Run, counts: figures.Counts) -> Section:
     judged = judged_steps(run)
     for step in run.steps:
         name, *numbers = figures.step_cells(step, counts)
-        name += f" {figures.JUDGED}" if name in judged else ""
+        name += f"\xa0{figures.JUDGED}" if name in judged else ""  # never alone in a line
         if set(numbers) != {NONE} or not figures.figures_text(step):
             rows.append((name, *map(right_cell, numbers)))
     notes = [figures.JUDGED_LEGEND] if judged else []

@@ -248,10 +248,18 @@ def test_steps_that_the_verdict_is_based_on_are_marked() -> None:
     names = tuple(step.name for step in RUN.steps)
     some, all_ = (replace(RUN, findings=(*others, replace(leading, steps=steps))) for steps in (names[1:], names))
     lines = run_as_text(some).splitlines()
-    assert [line.split("  ")[0] for line in lines if line.startswith(names)] == ["write, no sync", "fdatasync *"]
+    assert [line.split("  ")[0] for line in lines if line.startswith(names)] == ["write, no sync", "fdatasync\xa0*"]
     assert "* the verdict is based on these steps" in lines
-    assert r"| fdatasync \* |" in run_as_text(some, "markdown")
+    assert "| fdatasync\xa0\\* |" in run_as_text(some, "markdown")
     assert "*" not in run_as_text(all_)
+
+
+def test_the_mark_of_a_step_stays_with_its_name() -> None:
+    *others, leading = RUN.findings
+    named = replace(SYNCED, name="overwrite 8 KiB, fdatasync")
+    findings = (*others, replace(leading, steps=(named.name,)))
+    lines = run_as_text(replace(RUN, steps=(*RUN.steps, named), findings=findings)).splitlines()
+    assert "fdatasync\xa0*" in lines
 
 
 def test_an_older_document_shows_no_speed() -> None:
