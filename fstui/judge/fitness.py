@@ -11,13 +11,16 @@ from fstui.judge.facts.steps import MIN_SYNCS, WriteStep
 from fstui.judge.speed.stalls import cpu_may_explain, is_starved
 from fstui.model import shipped
 from fstui.model.judgement import Fit, Fitness, Speed
-from fstui.model.quantities import duration_ns, rate
+from fstui.model.quantities import duration_ns, rate, seconds
 from fstui.model.steps import Step
 from fstui.storage.layers.flushes import Call
 
 Operation = Literal["log", "append", "append-fsync", "overwrite", "direct"]
 MIN_OTHERS_PER_S = 10
 """Other processes are named next to a missed limit if they send at least this many flushes or writes per second."""
+MIN_STOPPED_S = 1.0
+"""A step that was stopped earlier gives no answer: a pause of the storage may have followed."""
+SHORT_OF_CPU = "fstui was short of CPU time"
 
 
 class Product(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -56,8 +59,13 @@ def product_fits(case: Case) -> Iterator[Fit]:
         return
     measured = {operation: step for step in reversed(case.steps.measured) if (operation := _operation(step))}
     for product in products():
-        if write_step := measured.get(product.operation):
-            yield _fit(product, write_step)
+        write_step = measured.get(product.operation)
+        if write_step and (product.has_threshold or not _is_stopped_early(write_step.step)):
+            yield _fit(product, write_step.step)
+
+
+def _is_stopped_early(step: Step) -> bool:
+    return step.status == "stopped" and step.elapsed_s < MIN_STOPPED_S
 
 
 def add_products(case: Case, speed: Speed, fits: Sequence[Fit]) -> Speed:
@@ -127,8 +135,7 @@ class _Limit(NamedTuple):
     """Whether the step may have missed the limit because it waited for a CPU."""
 
 
-def _fit(product: Product, write_step: WriteStep) -> Fit:
-    step = write_step.step
+def _fit(product: Product, step: Step) -> Fit:
     limits = list(_limits(product, step))
     missed = [limit for limit in limits if not limit.is_met]
     recommended = product.recommended_per_s or 0.0
@@ -142,9 +149,13 @@ def _fit(product: Product, write_step: WriteStep) -> Fit:
     required = [limit.required for limit in limits]
     required += [f"recommended {recommended:g}/s"] if recommended else []
     measured = [limit.measured + ("" if limit.is_met else f" ({limit.missed_by})") for limit in limits]
-    measured = measured or [f"{rate(step.rate_per_s / product.syncs_per_commit)}/s"]
-    if answer == "not-known":
-        measured.append("fstui was short of CPU time")
+    per_s = step.rate_per_s / product.syncs_per_commit
+    measured = measured or [f"{rate(per_s)}/s"]
+    if _is_stopped_early(step):
+        answer, measured = "not-known", [f"the step was stopped after {seconds(step.elapsed_s)}"]
+    elif answer == "not-known":
+        measured.append(SHORT_OF_CPU)
+    sync = step.sync_ns or step.latency_ns
     return Fit(
         product=product.name,
         does=product.does,
@@ -153,6 +164,9 @@ def _fit(product: Product, write_step: WriteStep) -> Fit:
         required=", ".join(required) or "none published",
         step=step.name,
         source=product.source,
+        rate_per_s=per_s,
+        p99_ns=sync.p99 if sync else None,
+        longest_ns=sync.max if sync else None,
     )
 
 
@@ -160,14 +174,17 @@ def _limits(product: Product, step: Step) -> Iterator[_Limit]:
     sync = step.sync_ns or step.latency_ns
     if sync is None:
         return
+    longest = f"longest sync {duration_ns(sync.max)}"
     if product.p99_ms is not None:
-        # fewer than 100 syncs have no p99, so compare the longest sync
-        name, ns, syncs = ("longest", sync.max, 1) if sync.p99 is None else ("p99", sync.p99, step.syncs / 100)
-        compared = _compare(step, ns, product.p99_ms, syncs)
-        yield _Limit(f"p99 < {product.p99_ms:g} ms", f"{name} {duration_ns(ns)}", *compared)
+        required = f"p99 < {product.p99_ms:g} ms"
+        if sync.p99 is None:  # fewer than 100 syncs, so compare the longest one
+            yield _Limit(required, longest, *_compare(step, sync.max, product.p99_ms, 1))
+        else:
+            compared = _compare(step, sync.p99, product.p99_ms, step.syncs / 100)
+            yield _Limit(required, f"sync p99 {duration_ns(sync.p99)}", *compared)
     if product.longest_ms is not None:
         required = f"each < {product.longest_ms / 1000:g} s, else {product.consequence}"
-        yield _Limit(required, f"longest {duration_ns(sync.max)}", *_compare(step, sync.max, product.longest_ms, 1))
+        yield _Limit(required, longest, *_compare(step, sync.max, product.longest_ms, 1))
     if product.least_per_s is not None:
         least, per_s = product.least_per_s, step.rate_per_s
         missed_by = f"{least / per_s:.1f} × slower than required"

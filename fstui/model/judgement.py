@@ -4,7 +4,7 @@ from typing import Literal, get_args
 
 import msgspec
 
-from fstui.model.base import Base
+from fstui.model.base import Amount, Base, Count
 
 Verdict = Literal["lost", "not-durable", "suspicious", "cannot-tell", "plausible", "consistent", "kept"]
 
@@ -16,7 +16,7 @@ Answer = Literal["stalls", "slow", "unknown", "normal"]
 
 Fitness = Literal["fits", "light-load", "within-limit", "does-not-fit", "no-threshold", "not-known"]
 """``light-load``: as fast as required, but slower than recommended. ``within-limit``: no sync took so long that the
-product warns or stops. ``not-known``: too slow, but the host was short of CPU."""
+product warns or stops. ``not-known``: too slow, but the host was short of CPU, or the step was stopped too early."""
 
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 """Worst first."""
@@ -73,7 +73,13 @@ class Fit(Base, frozen=True, kw_only=True):
     """How the product writes: ``appends to a log, with fdatasync``."""
     answer: Fitness
     measured: str
-    """``p99 1.8 ms, 3 269/s``; without a threshold the commits per second of one client."""
+    """``sync p99 1.8 ms, 3 269/s``; without a threshold the commits per second of one client."""
+    rate_per_s: Amount | None = None
+    """Commits per second of one client. This number and the next two are None in old documents."""
+    p99_ns: Count | None = None
+    """Of the syncs; also None for fewer than 100 syncs."""
+    longest_ns: Count | None = None
+    """The longest sync."""
     required: str
     """``p99 < 10 ms``"""
     step: str

@@ -56,9 +56,9 @@ ONE_PAUSE = {"sync_ns": latency(1e6, longest_ns=1.5e9)}
 @pytest.mark.parametrize(
     ("done", "product", "answer", "measured"),
     [
-        (log(25.0, 900), "etcd", "does-not-fit", "p99 25.0 ms (2.5 × the limit), 900/s"),
+        (log(25.0, 900), "etcd", "does-not-fit", "sync p99 25.0 ms (2.5 × the limit), 900/s"),
         (log(25.0, 25), "etcd", "does-not-fit", ", 25.0/s (2.0 × slower than required)"),
-        (step(rate=60, ops=60, changes=FEW, **LOG), "etcd", "does-not-fit", "longest 40.0 ms (4.0 × the limit)"),
+        (step(rate=60, ops=60, changes=FEW, **LOG), "etcd", "does-not-fit", "longest sync 40.0 ms (4.0 × the limit)"),
         (step(changes=ONE_PAUSE, **LOG), "ZooKeeper", "does-not-fit", ""),
         (log(), "ZooKeeper", "within-limit", ""),
         (replace(log(50.0, 900), cpu_wait_ns=10**9), "etcd", "not-known", ""),
@@ -82,6 +82,25 @@ def test_a_missed_p99_is_not_known_after_long_cpu_waits(cpu_wait_ms: int, longes
     """In 900 syncs, nine take the p99 of 12.5 ms or longer. Waits of half that time add up to 56 ms."""
     waited = replace(log(12.5, 900), cpu_wait_ns=cpu_wait_ms * MS, longest_cpu_wait_ns=longest_ms * MS)
     assert answers(replace(waited, syncs=900, elapsed_s=1.2))["etcd"].answer == answer
+
+
+STOPPED: dict[str, Any] = {"status": "stopped", "elapsed_s": 0.5}
+
+
+@pytest.mark.parametrize("p99_ms", [2.0, 25.0])
+def test_a_step_that_was_stopped_early_gives_no_answer(p99_ms: float) -> None:
+    judgement = verdict(None, replace(log(p99_ms), **STOPPED))
+    found = {fit.product: (fit.answer, fit.measured) for fit in judgement.fit}
+    stopped = ("not-known", "the step was stopped after 0.5 s")
+    assert found == {"etcd": stopped, "ZooKeeper": stopped}, "and no rate for MongoDB"
+    assert "etcd" not in judgement.speed.title
+    assert answers(replace(log(p99_ms), status="stopped", elapsed_s=60.0))["etcd"].answer != "not-known"
+
+
+def test_numbers_for_programs() -> None:
+    etcd = answers(log(2.0, 900))["etcd"]
+    assert (etcd.rate_per_s, etcd.p99_ns) == (900, 2 * MS)
+    assert answers(step(offsets="append", prefill="none", block_bytes=4096))["MySQL, MariaDB"].rate_per_s == 1000
 
 
 def test_one_cpu_wait_may_explain_the_longest_sync() -> None:
