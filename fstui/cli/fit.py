@@ -24,8 +24,8 @@ from fstui.runs import checking
     "products",
     multiple=True,
     metavar="NAME",
-    help="Measure only for this product, such as etcd or 'Redis everysec' ('fstui explain fit' lists them). Exit with "
-    "status 3 if the storage is too slow for this product, or if the verdict is suspicious or worse. May be repeated.",
+    help="Judge only this product: etcd, ZooKeeper, 'Redis everysec', CockroachDB or 'Proxmox VE'. Exit with status 3 "
+    "if the storage is too slow for this product, or if the verdict is suspicious or worse. May be repeated.",
 )
 @yes_option
 @trace_option
@@ -35,7 +35,7 @@ from fstui.runs import checking
 def fit(directories: Sequence[str], products: Sequence[str], format_: str, output: Path | None, **options: Any) -> int:
     """Write and sync as etcd and other products do at a commit, and compare the times with published thresholds.
 
-    fstui measures in each DIR. Without DIR, it measures every writable filesystem. It writes at most 117 MiB of test
+    fstui measures in each DIR. Without DIR, it measures every writable filesystem. It writes at most 116 MiB of test
     data to each, in 5 to 15 seconds, then removes this data. If a product publishes no threshold, fstui shows the
     commits per second to expect.
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from fstui.judge.facts import Case
-from fstui.judge.fitness import products, while_others_wrote
+from fstui.judge.fitness import SHORT_OF_CPU, products, while_others_wrote
 from fstui.model.errors import Refused, hint_for
 from fstui.model.judgement import NOT_TRUSTED, Fit, Fitness
 from fstui.model.quantities import counted, seconds
@@ -27,20 +27,20 @@ def find_products(names: Iterable[str]) -> tuple[str, ...]:
     product_names = []
     for name in names:
         matches = [product for product in products() if product.name.lower().startswith(name.lower())]
-        if not matches:
-            choices = [product.name for product in products() if product.has_threshold]
-            hint = hint_for(name, choices)
-            raise Refused(f"no product is called '{name}'.{hint} Choose one of: {'; '.join(choices)}.")
         with_threshold = [product.name for product in matches if product.has_threshold]
         if not with_threshold:
-            raise Refused(f"{matches[0].name} publishes no threshold, so 'fstui fit DIR' shows only the measured rate")
+            choices = [product.name for product in products() if product.has_threshold]
+            problem = f"no product is called '{name}'.{hint_for(name, choices)}"
+            if matches:
+                problem = f"{matches[0].name} publishes no threshold, so 'fstui fit DIR' shows only the measured rate."
+            raise Refused(f"{problem} Choose one of: {'; '.join(choices)}.")
         product_names += with_threshold
     return tuple(dict.fromkeys(product_names))
 
 
 def sections(run: Run, product_names: Sequence[str] = ()) -> tuple[Section, Section]:
     """Return a table of these products (by default all), and a list of those that publish no threshold."""
-    fits = [fit for fit in run.fit if not product_names or fit.product in product_names]
+    fits = _fits(run, product_names)
     trusted = run.verdict not in NOT_TRUSTED
     answered = (fit for fit in fits if fit.answer in ANSWERS)
     rows = tuple((fit.product, _answer(fit, trusted=trusted), fit.measured, fit.required) for fit in answered)
@@ -49,8 +49,14 @@ def sections(run: Run, product_names: Sequence[str] = ()) -> tuple[Section, Sect
         if fit.answer == "no-threshold":
             without_threshold.setdefault(fit.measured, []).append(fit.product)
     points = tuple((measured, ("; ".join(names),)) for measured, names in without_threshold.items())
-    compared = Section("Compared with what products require", _HEADER, rows)
+    is_starved = any(fit.measured.endswith(SHORT_OF_CPU) for fit in fits)
+    lines = ("Measure again when the host has CPU time to spare.",) * is_starved
+    compared = Section("Compared with what products require", _HEADER, rows, lines)
     return compared, Section(_ONE_CLIENT + _IF_REAL * (not trusted), points=points)
+
+
+def _fits(run: Run | None, product_names: Sequence[str]) -> tuple[Fit, ...]:
+    return tuple(fit for fit in (run.fit if run else ()) if not product_names or fit.product in product_names)
 
 
 def fit_report(check: Check, product_names: Sequence[str] = ()) -> Report:
@@ -64,7 +70,7 @@ def fit_report(check: Check, product_names: Sequence[str] = ()) -> Report:
                 run=row.run.id if row.run else None,
                 verdict=row.run.verdict if row.run else None,
                 trouble=row.trouble,
-                fit=row.run.fit if row.run else (),
+                fit=_fits(row.run, product_names),
             )
             for row in check.rows
         ),
@@ -77,7 +83,7 @@ def fit_report(check: Check, product_names: Sequence[str] = ()) -> Report:
         (
             (row.name, fit.product, fit.answer, fit.measured, fit.required, fit.step, fit.source)
             for row in check.rows
-            for fit in (row.run.fit if row.run else ())
+            for fit in _fits(row.run, product_names)
         ),
     )
     head = f"{counted(len(runs), 'filesystem')} measured in {seconds(check.elapsed_s)}"
@@ -95,7 +101,7 @@ def _row_sections(row: CheckRow, product_names: Sequence[str]) -> Iterator[Secti
     if table.rows:
         is_missed = any(cell_value(answer) == "does-not-fit" for _, answer, *_ in table.rows)
         others = while_others_wrote(Case(run)) if is_missed else ""
-        yield table._replace(title="", lines=(f"Measured {others}.",) if others else ())
+        yield table._replace(title="", lines=(*([f"Measured {others}."] if others else []), *table.lines))
     else:
         yield Section(lines=(run.sentence, _why_unanswered(run)))
     yield without_threshold
@@ -104,7 +110,7 @@ def _row_sections(row: CheckRow, product_names: Sequence[str]) -> Iterator[Secti
 def _why_unanswered(run: Run) -> str:
     if Case(run).configuration.breaks_sync:
         return "Not answered: the syncs make nothing durable, so their time does not show the disk's speed."
-    return "Not answered: no operation of these products was measured at full speed."
+    return "Not answered: no operation of these products was measured at full speed for long enough."
 
 
 def is_unmet(run: Run, product_names: Sequence[str]) -> bool:

@@ -33,12 +33,20 @@ def test_exit_status_of_a_preflight_check(fstui: Fstui, disk: str, product: str,
     assert words in done.stdout.decode().lower() and b"SIMULATED" in done.stdout
 
 
+def test_json_has_only_the_named_product(fstui: Fstui) -> None:
+    done = fstui("fit", "--simulate", "ssd-plp", "--for", "etcd", "--format", "json")
+    (directory,) = json.loads(done.stdout)["directories"]
+    (etcd,) = directory["fit"]
+    assert etcd["product"] == "etcd" and etcd["rate_per_s"] > 500 and etcd["p99_ns"] < 10**7
+
+
 @pytest.mark.parametrize(
     ("name", "words"),
     [
         ("etdc", "Did you mean 'etcd'?"),
         ("oracle", "Redis everysec; CockroachDB; Proxmox VE."),
         ("kafka", "Kafka with flush.messages=1 publishes no threshold"),
+        ("postgresql", "measured rate. Choose one of: etcd; ZooKeeper;"),
     ],
 )
 def test_refuses_other_products(fstui: Fstui, name: str, words: str) -> None:
