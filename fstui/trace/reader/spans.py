@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -30,6 +30,7 @@ class WaitRow:
         self.key = key
         self.path: str | None = None
         self.pids: set[int] = set()
+        self.threads: set[int] = set()
         self.inodes: set[int] = set()
         self.device: str | None = None
         self.request_devices: frozenset[str] = frozenset()
@@ -53,6 +54,8 @@ class WaitRow:
             self.inodes |= later.inodes
         if len(self.pids) < MAX_ROWS:
             self.pids |= later.pids
+        if len(self.threads) < MAX_ROWS:
+            self.threads |= later.threads
         self.device, self.request_devices = later.device, later.request_devices
         self.durations.merge(later.durations)
         self.untimed_syncs += later.untimed_syncs
@@ -131,18 +134,23 @@ class DeviceSpan:
         self.writes.merge(later.writes)
         self.fua += later.fua
 
-    def ns_per_sync(self, syncs: float) -> float:
-        """Return how much of a sync's time the device takes. ``syncs``: those in the time of the recorded requests.
+    def ns_per_sync(self, syncs: float, threads: int) -> float:
+        """Return how much of a sync's time the device takes on average.
 
-        If there are fewer flushes than syncs, several syncs waited for the same flush, and each of them for all of its
-        time. Flushes beyond MAX_REQUESTS_PER_SYNC belong to other programs. The same applies to writes, which may also
-        run at the same time.
+        ``syncs``: those in the time of the recorded requests. ``threads``: those that synced.
+
+        If there are fewer flushes than syncs, several threads may have waited for the same flush, and each of them for
+        all of its time. But a flush serves at most one sync of each thread, so the other syncs waited for no flush.
+        Flushes beyond MAX_REQUESTS_PER_SYNC belong to other programs. The same applies to writes, which may also run at
+        the same time.
         """
-        return sum(
-            requests.sum_ns / count * max(1.0, min(count / syncs if syncs else 1.0, MAX_REQUESTS_PER_SYNC))
-            for requests in (self.flushes, self.writes)
-            if (count := requests.count)
-        )
+        time_ns = 0.0
+        for requests in (self.flushes, self.writes):
+            if requests.count:
+                per_sync = requests.count / syncs if syncs else 1.0
+                waited_for = max(min(per_sync, MAX_REQUESTS_PER_SYNC), min(per_sync * threads, 1.0))
+                time_ns += requests.sum_ns / requests.count * waited_for
+        return time_ns
 
     def as_dict(self, device: str) -> dict[str, Any]:
         counters = self.counters._asdict() if self.counters else dict.fromkeys(DiskCounters._fields)
@@ -183,28 +191,30 @@ class Span:
             self.commits.setdefault(name, Durations()).merge(commits)
 
     def as_dict(self) -> dict[str, Any]:
-        syncs = self._syncs_by_device()
+        syncs, threads = self._syncs_by_device()
         rows = sorted(self.rows.combined().values(), key=lambda row: -row.durations.sum_ns)
         return {
             "elapsed_s": self.elapsed_s,
             "looked_s": self.traced_s,
             "lost": self.lost,
             "cpu_pressure_s": self.cpu_pressure_s,
-            "waits": [row.as_dict(self._device_ns(row, syncs)) for row in rows[:MAX_SENT_ROWS]],
+            "waits": [row.as_dict(self._device_ns(row, syncs, threads)) for row in rows[:MAX_SENT_ROWS]],
             "devices": [device.as_dict(name) for name, device in sorted(self.devices.items())],
             "commits": [
                 {"device": name, "count": row.count, "latency_ns": row.as_dict()} for name, row in self.commits.items()
             ],
         }
 
-    def _syncs_by_device(self) -> Mapping[str, int]:
-        syncs: dict[str, int] = {}
+    def _syncs_by_device(self) -> tuple[Mapping[str, int], Mapping[str, set[int]]]:
+        """Return the number of syncs, and the threads that did them."""
+        syncs, threads = Counter[str](), defaultdict[str, set[int]](set)
         for row in self.rows.rows.values():
             for name in row.request_devices:
-                syncs[name] = syncs.get(name, 0) + row.durations.count + row.untimed_syncs
-        return syncs
+                syncs[name] += row.durations.count + row.untimed_syncs
+                threads[name] |= row.threads
+        return syncs, threads
 
-    def _device_ns(self, row: WaitRow, syncs: Mapping[str, int]) -> int | None:
+    def _device_ns(self, row: WaitRow, syncs: Mapping[str, int], threads: Mapping[str, set[int]]) -> int | None:
         """Return how much of a sync's time the devices take on average, in ns: that of the slowest device, because
         members of a mirror or stripe work at the same time.
 
@@ -214,5 +224,7 @@ class Span:
         if not row.request_devices or not self.traced_s or not row.durations.count:
             return None
         share = self.traced_s / self.elapsed_s  # requests may be recorded only part of the time
-        device_ns = max(self.device(name).ns_per_sync(syncs[name] * share) for name in row.request_devices)
+        device_ns = max(
+            self.device(name).ns_per_sync(syncs[name] * share, len(threads[name])) for name in row.request_devices
+        )
         return min(int(device_ns), row.durations.sum_ns // row.durations.count)

@@ -125,6 +125,7 @@ class WaitRecording(EventRecording):
         row = self._rows.row(key)
         row.path = path
         row.pids.add(thread if program is WORKERS else program.pid)
+        row.threads.add(thread)
         row.inodes |= {inode} if inode else set()
         row.device = block_device(device) if device else None
         row.request_devices = frozenset(request_devices(row.device)) if row.device else frozenset()

@@ -9,13 +9,21 @@ from fstui.trace.reader.waits import SyncedFile
 
 
 def second(
-    *, syncs: int, call_ns: int, device_ns: int, looked: float = 1.0, file: str | None = "/log", inode: int = 12
+    *,
+    syncs: int,
+    call_ns: int,
+    device_ns: int,
+    looked: float = 1.0,
+    file: str | None = "/log",
+    inode: int = 12,
+    threads: int = 1,
 ) -> Span:
     """Return a second of one program, file and disk. ``looked``: share of the time in which requests were recorded."""
     span = Span()
     span.elapsed_s, span.traced_s = 1.0, looked
     row = span.rows.row(WaitKey("mariadbd", False, SyncedFile(8 << 20, inode)))
     row.path, row.device, row.request_devices, row.inodes = file, "sda1", frozenset({"sda"}), {inode}
+    row.threads = set(range(threads))
     for _ in range(syncs):
         row.durations.add(call_ns)
     for _ in range(round(syncs * looked)):
@@ -35,12 +43,21 @@ def test_device_time_is_at_most_the_time_of_the_sync() -> None:
     assert row["device_ns"] == 100
 
 
-def test_syncs_that_share_a_flush_wait_for_all_of_it() -> None:
-    span = second(syncs=400, call_ns=1000, device_ns=0)
+@pytest.mark.parametrize(
+    ("threads", "device_ns"),
+    [
+        (1, 700 // 8),  # the other syncs waited for no flush
+        (4, 700 // 2),
+        (8, 700),
+        (100, 700),
+    ],
+)
+def test_a_flush_serves_at_most_one_sync_of_each_thread(threads: int, device_ns: int) -> None:
+    span = second(syncs=400, call_ns=1000, device_ns=0, threads=threads)
     span.devices["sda"].flushes = Durations()
     for _ in range(50):
         span.devices["sda"].flushes.add(700)
-    assert span.as_dict()["waits"][0]["device_ns"] == 700
+    assert span.as_dict()["waits"][0]["device_ns"] == device_ns
 
 
 def test_requests_of_other_programs_are_not_part_of_a_sync() -> None:
