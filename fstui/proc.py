@@ -225,10 +225,13 @@ def pressure_us(resource: str) -> list[int]:
 
 
 def threads_wait_for_cpu(text: str | None = None) -> bool:
-    """Return whether more threads are runnable now than there are CPUs (proc_stat(5)). ``text``: of /proc/stat."""
+    """Return whether other threads are waiting for a CPU now (proc_stat(5)). ``text``: of /proc/stat.
+
+    The thread that reads the file is not counted, because it may displace one that otherwise would not wait.
+    """
     lines = (read_text("/proc/stat") if text is None else text).splitlines()
     cpus = sum(line.startswith("cpu") for line in lines) - 1  # the first line is the sum of all CPUs
-    return any(line.startswith("procs_running ") and int(line.split()[1]) > cpus for line in lines)
+    return any(line.startswith("procs_running ") and int(line.split()[1]) - 1 > cpus for line in lines)
 
 
 def boot_id() -> str:

@@ -55,8 +55,8 @@ def test_name_of_a_library_that_stubs_syncs(path: str, stubs: bool) -> None:
     assert proc.stubs_syncs(path) is stubs
 
 
-@pytest.mark.parametrize(("running", "waits"), [(1, False), (2, False), (3, True)])
-def test_threads_wait_if_more_are_runnable_than_cpus_exist(running: int, waits: bool) -> None:
+@pytest.mark.parametrize(("running", "waits"), [(1, False), (3, False), (4, True)])
+def test_threads_wait_if_more_others_run_than_cpus_exist(running: int, waits: bool) -> None:
     cpus = "cpu  90 0 30 900\ncpu0 45 0 15 450\ncpu1 45 0 15 450\n"
     assert proc.threads_wait_for_cpu(f"{cpus}intr 7 1\nprocs_running {running}\nprocs_blocked 0\n") is waits
     assert not proc.threads_wait_for_cpu("")
