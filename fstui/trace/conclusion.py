@@ -177,8 +177,8 @@ def _conclude_above_disk(
 
 def _reached_limit(program: WaitingProgram, syncs_per_s: float, counts: WatchCounts) -> str:
     """Return a sentence about a limit of the program's cgroup that it probably reaches; empty if there is none."""
-    for text in program.worst_row.io_limits:
-        device, what, value = text.split(" ")
+    limits = [text.split(" ") for text in program.worst_row.io_limits]
+    for device, what, value in sorted(limits, key=lambda limit: int(limit[2])):  # an outer cgroup's may be lower
         bytes_per_s = sum(row.written_bytes or 0 for row in counts.devices if row.device == device) / counts.elapsed_s
         is_rate = what.endswith("bps")
         if int(value) <= (bytes_per_s / MIN_LIMIT_SHARE if is_rate else MAX_WRITES_PER_SYNC * syncs_per_s):

@@ -127,6 +127,11 @@ def test_an_io_limit_may_delay_syncs_above_the_device(limit: str, culprit: str, 
     assert slow_disk.culprit == "disk"
 
 
+def test_the_lowest_io_limit_applies() -> None:
+    limits = ("sda wiops 60", "sda wiops 40")
+    assert "at most 40 writes/s" in conclude(watched(waiting(200, 40.0, 2.0, io_limits=limits))).sentence
+
+
 @pytest.mark.parametrize(
     ("flush_ms", "pressure_s", "culprit", "words"),
     [
