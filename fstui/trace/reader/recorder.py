@@ -208,9 +208,8 @@ class Trace(WaitRecording):
         waits = self.waits
         lost = self.lost()
         lost_events, self._lost_before = lost - self._lost_before, lost
-        if lost_events:  # the ends of the syncs in flight may be among the lost events
-            for thread, _, _ in list(waits.in_flight()):
-                waits.forget(thread)
+        if lost_events:
+            self.forget_in_flight()
         span = Span()
         self.add_waits(span)
         for end_ns, duration_ns, (thread, *numbers) in sorted(waits.slow_syncs, key=lambda wait: -wait[1]):

@@ -100,6 +100,11 @@ class WaitRecording(EventRecording):
             else:
                 waits.forget(thread)
 
+    def forget_in_flight(self) -> None:
+        """Drop the syncs in flight, because their ends may be among events that were lost."""
+        for thread, _, _ in list(self.waits.in_flight()):
+            self.waits.forget(thread)
+
     def row(self, thread: int, file: SyncedFile) -> WaitRow:
         """Return this second's row for a thread and a file. The row of an unwanted thread or file is not in a span."""
         row = self._row_of_sync.get((thread, file))
@@ -144,7 +149,7 @@ class WatchSession(WaitRecording):
         """Writes that failed in the background, by device and inode: the errno, and how many fsyncs returned it. The
         next fsync of each open file description returns it once."""
         self._counters = read_counters()
-        self._lost_before = 0
+        self._lost_before = self._devices_lost_before = 0
         self._share = 1.0
         super().__init__(name, pid=pid, device=device, calls=calls)
         self._second_began_s = time.monotonic()
@@ -190,8 +195,12 @@ class WatchSession(WaitRecording):
         span.elapsed_s, self._second_began_s = now_s - self._second_began_s, now_s
         span.traced_s = span.elapsed_s * self._share
         span.cpu_pressure_s = self._read_cpu_pressure(span.elapsed_s)
-        lost = self.lost() + self._devices.lost()
-        span.lost, self._lost_before = lost - self._lost_before, lost
+        lost, lost_of_devices = self.lost() - self._lost_before, self._devices.lost() - self._devices_lost_before
+        self._lost_before += lost
+        self._devices_lost_before += lost_of_devices
+        span.lost = lost + lost_of_devices
+        if lost:
+            self.forget_in_flight()
         self.add_waits(span)
         _add_io_limits(span)
         self.waits.clear()

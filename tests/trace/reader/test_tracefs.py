@@ -3,6 +3,8 @@
 import os
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -89,6 +91,20 @@ def test_the_second_after_a_pause_is_recorded(tmp_path: Path) -> None:
         if not devices:
             pytest.skip("the temporary directory is not on a block device")
         assert any(device["flush_ns"] or device["write_ns"] for device in devices)
+    finally:
+        made.remove()
+
+
+def test_a_watch_drops_a_sync_whose_end_was_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = WatchSession(f"fstui-lost-{os.getpid()}", pid=None, device=None, calls=True)
+    try:
+        own_rows = []
+        for lost in (0, 1):
+            made.waits.begin_call(time.monotonic_ns(), threading.get_native_id(), 3)
+            monkeypatch.setattr(made, "lost", lambda lost=lost: lost)
+            second = made.end_second()
+            own_rows.append([row["in_flight_ns"] is not None for row in second["waits"] if row["pid"] == os.getpid()])
+        assert own_rows == [[True], []] and second["lost"] == 1
     finally:
         made.remove()
 
