@@ -35,19 +35,24 @@ def create(path: str) -> int:
     try:
         os.mkdir(name, 0o700, dir_fd=parent_fd)
         try:
-            fd = os.open(name, OPEN_FLAGS, dir_fd=parent_fd)
-        except PermissionError:  # a default ACL may deny the owner everything (acl(5))
+            return _open_new(name, parent_fd, path)
+        except PermissionError:  # a default ACL may deny the owner rights (acl(5))
             os.rmdir(name, dir_fd=parent_fd)
-            raise
-        try:
-            if os.fstat(fd).st_dev != os.fstat(parent_fd).st_dev or os.listdir(fd) or not is_own(fd):
-                raise NotOwn(errno.ESTALE, "another directory has taken its place", path)
-            os.close(os.open(MARK, CREATE_FLAGS, 0o600, dir_fd=fd))
-        except BaseException:
-            os.close(fd)
             raise
     finally:
         os.close(parent_fd)
+
+
+def _open_new(name: str, parent_fd: int, path: str) -> int:
+    """Open a directory that was just created, and create the file MARK in it. Raises NotOwn or OSError."""
+    fd = os.open(name, OPEN_FLAGS, dir_fd=parent_fd)
+    try:
+        if os.fstat(fd).st_dev != os.fstat(parent_fd).st_dev or os.listdir(fd) or not is_own(fd):
+            raise NotOwn(errno.ESTALE, "another directory has taken its place", path)
+        os.close(os.open(MARK, CREATE_FLAGS, 0o600, dir_fd=fd))
+    except BaseException:
+        os.close(fd)
+        raise
     return fd
 
 

@@ -179,12 +179,13 @@ def hung_up(keeper: subprocess.Popen[bytes]) -> dict[str, Any]:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give up its capabilities")
-def test_keep_removes_a_directory_that_it_may_not_open(tmp_path: Path) -> None:
-    """A default ACL may deny the owner everything, as this umask does."""
+@pytest.mark.parametrize("umask", [0o777, 0o400, 0o200, 0o100])
+def test_keep_removes_a_directory_that_it_may_not_use(tmp_path: Path, umask: int) -> None:
+    """A default ACL may deny the owner rights, as these umasks do."""
     path = tmp_path / ".fstui-closed"
     words = [tool("setpriv"), "--bounding-set=-all", *command("measure.helpers.directory", "keep")]
     line = json.dumps(str(path)).encode() + b"\n"
-    done = subprocess.run(words, input=line, stdout=subprocess.PIPE, umask=0o777, check=True)
+    done = subprocess.run(words, input=line, stdout=subprocess.PIPE, umask=umask, check=True)
     assert json.loads(done.stdout)["errno"] == errno.EACCES
     assert not path.exists()
 
