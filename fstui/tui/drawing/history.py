@@ -227,11 +227,14 @@ def selected_run(summary: Summary, run: Run | None, width: int, height: int, *, 
     height_left = height - len(lines)
     has_timeline = step is not None and bool(step.timeline)
     has_picture = has_timeline and (all_evidence or height_left >= _MIN_LINES_WITH_PICTURE)
-    max_height = (
-        UNBOUNDED if all_evidence else height_left - has_picture * max(height_left * 2 // 5, _MIN_PICTURE_LINES)
-    )
-    lines += result.explanation(run, leading_finding(run), width, max_height)
-    return lines + (result.picture(run, step, width, max(height - len(lines), _MIN_PICTURE_LINES)) * has_picture)
+    if all_evidence:
+        height_left = UNBOUNDED
+    elif has_picture:
+        height_left -= max(height_left * 2 // 5, _MIN_PICTURE_LINES)
+    lines += result.explanation(run, leading_finding(run), width, height_left)
+    if has_picture:
+        lines += result.picture(run, step, width, max(height - len(lines), _MIN_PICTURE_LINES))
+    return lines
 
 
 def marked_line(run: Summary, width: int) -> Text:
