@@ -161,7 +161,7 @@ def laboratory(
 
     ``patience`` multiplies the time limits. ``shared``: where several laboratories keep the code of their guests.
     """
-    shared = Path("/dev/shm")
-    room = shared.is_dir() and os.statvfs(shared).f_bavail * os.statvfs(shared).f_frsize > ROOM_BYTES
-    with tempfile.TemporaryDirectory(prefix="fstui-lab-", dir=shared if room else None) as directory:
+    memory = Path("/dev/shm")
+    room = memory.is_dir() and os.statvfs(memory).f_bavail * os.statvfs(memory).f_frsize > ROOM_BYTES
+    with tempfile.TemporaryDirectory(prefix="fstui-lab-", dir=memory if room else None) as directory:
         yield Laboratory(Path(directory), kernel, say, patience, shared)

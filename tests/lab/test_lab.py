@@ -14,13 +14,21 @@ from tests.lab.devices import serial_numbers
 from tests.lab.guest import agent
 from tests.lab.image import build, cache_directory, cached
 from tests.lab.initrd import Archive, initrd, load_order, needed_files
-from tests.lab.laboratory import Measured
+from tests.lab.laboratory import Measured, laboratory
 from tests.lab.machine import BadMachine, LabMachine, load, names, proven
 from tests.lab.powercut import Cut
-from tests.lab.recipe import RECIPES
+from tests.lab.recipe import CHECKOUT, RECIPES
 from tests.lab.selection import A_DAY, rounds, selection
 
 MACHINES = {name: load(name) for name in names()}
+
+
+@pytest.mark.slow
+def test_guests_get_the_code_of_this_checkout(tmp_path: Path) -> None:
+    """Code that an earlier laboratory left elsewhere would be tested instead."""
+    with laboratory("6.1", print, shared=tmp_path):
+        (tree,) = tmp_path.glob("tree-*")
+        assert (tree / "fstui/proc.py").read_bytes() == (CHECKOUT / "fstui/proc.py").read_bytes()
 
 
 def test_machines_are_valid_and_about_half_lie() -> None:
