@@ -100,6 +100,17 @@ async def test_t_opens_the_watch_and_escape_shows_the_conclusion() -> None:
         assert "Enter run here" in after[-1], "the keys stay below a notice"
 
 
+async def test_sentence_leaves_out_the_mount_point_only() -> None:
+    target = on_loop()
+    sentence = f"db waits ({target.mount_point}/backup{target.mount_point}/log)."
+    app = PreparedApp()
+    watch_this(app, WatchStarted(host=Host()), WatchedSecond(second=SECOND, sentence=sentence))
+    async with app.run_test() as pilot:
+        app.push_screen(WatchScreen(target))
+        await pilot.pause()
+        assert any(f"db waits (backup{target.mount_point}/log)." in line for line in screen_lines(app))
+
+
 async def test_only_the_devices_of_the_filesystem_are_shown() -> None:
     sda = replace(SECOND.devices[0], device="sda")
     loop = replace(sda, device="loop0", flushes=11)

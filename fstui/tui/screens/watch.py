@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -202,7 +203,9 @@ class WatchScreen(LiveWatchScreen):
         return [title_line("watch", io_path.path(self.target), clock(self.elapsed_s), width, badge)]
 
     def _draw_sentence(self, width: int, height: int) -> list[Text]:
-        return headline(self._sentence.replace(f"{self.target.mount_point}/", ""), width, ": ")
+        # the mount point may also occur in the middle of a path
+        mount_point = rf"(?<![^ (]){re.escape(self.target.mount_point)}/"
+        return headline(re.sub(mount_point, "", self._sentence), width, ": ")
 
     def _draw_minutes(self, width: int, height: int) -> Sequence[Text]:
         name = " · ".join(("all programs", " + ".join(self._charted_devices)))
