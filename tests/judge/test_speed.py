@@ -11,7 +11,7 @@ from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.measure.kinds.sysbench import Interval
 from fstui.model.counters import DeviceCounters, DeviceTimes, Idle
 from fstui.model.host import OtherWriter, Process
-from fstui.model.judgement import Speed
+from fstui.model.judgement import FASTEST_STEP, Speed
 from fstui.model.quantities import duration_ns
 from fstui.model.rate_limit import RateLimit
 from fstui.model.run import EarlierRun
@@ -52,6 +52,15 @@ def before(*per_s: float, name: str = "fdatasync") -> tuple[EarlierRun, ...]:
         EarlierRun(run=f"{at:06x}", started_at="2026-11-20T03:12:44+01:00", mean_ns={name: round(1e9 / each)})
         for at, each in enumerate(per_s)
     )
+
+
+def test_a_faster_step_that_is_not_compared_counts() -> None:
+    compared = [step(name, rate=rate * SSD_SLOWEST) for name, rate in (("first", 20), ("second", 30))]
+    batched = step("batched", rate=90 * SSD_SLOWEST, sync_every=8)
+    for steps, is_fastest in ((compared, True), ([*compared, batched], False)):
+        speed = answered(SSD, *steps)
+        assert speed.answer == "normal" and speed.title.startswith("second ")
+        assert speed.title.endswith(FASTEST_STEP) == is_fastest
 
 
 def test_speed_that_is_unknown_says_why() -> None:

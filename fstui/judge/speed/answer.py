@@ -149,11 +149,12 @@ def _slow(case: Case, slow: Yardstick, yardsticks: Sequence[Yardstick]) -> Speed
 
 def _normal(case: Case, normal: Yardstick, yardsticks: Sequence[Yardstick]) -> Speed:
     best = max(normal.comparisons, key=lambda comparison: comparison.per_s)
+    is_fastest = len(normal.comparisons) > 1 and _is_fastest(case, best.write_step)
     return Speed(
         answer="normal",
         yardstick=normal.name,
         title=f"{best.step.name} {best.measured_rate}{_at_limit(case, best.step)}, normal compared with {normal.name}"
-        f"{FASTEST_STEP if len(normal.comparisons) > 1 else ''}",
+        f"{FASTEST_STEP if is_fastest else ''}",
         sentence=f"{best.step.name} did {best.measured_rate}. That is normal compared with {normal.name}: "
         f"{best.evidence}. {_remarks(case, best.step)}",
         evidence=_evidence_lines(yardsticks, (best, normal.name)),
@@ -202,8 +203,7 @@ def _compared_with_all_kinds(case: Case, best: WriteStep) -> Speed:
     """Compare a device of an unknown class with what is typical for each kind of disk."""
     as_rate = f", as in {rate(step_per_s(best))}/s" if best.settings.ops_per_s else ""
     measured = rate_text(step_per_s(best), best)
-    rated = list(rated_steps(case))
-    is_fastest = len(rated) > 1 and best == max(rated, key=step_per_s)
+    is_fastest = _is_fastest(case, best)
     fastest = ", the fastest step with one writer," if is_fastest else ""
     rank = _RANKS[sum(typical_per_s <= step_per_s(best) for _, typical_per_s in typical_rates())]
     medians = ", ".join(f"{kind} {rate(typical_per_s)}/s" for kind, typical_per_s in typical_rates())
@@ -215,6 +215,12 @@ def _compared_with_all_kinds(case: Case, best: WriteStep) -> Speed:
         f"{rank}. There is no reference for exactly this kind of device. {_remarks(case, best.step)}".strip(),
         evidence=(f"{best.step.name}: {measured}{as_rate}; medians: {medians}",),
     )
+
+
+def _is_fastest(case: Case, best: WriteStep) -> bool:
+    """Return whether no other step with one writer is faster, also of those that were not compared."""
+    rated = list(rated_steps(case))
+    return len(rated) > 1 and best == max(rated, key=step_per_s)
 
 
 def _at_limit(case: Case, step: Step) -> str:
