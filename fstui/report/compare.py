@@ -16,7 +16,7 @@ from fstui.report.comparison import Comparison, Side, bar, remarks
 from fstui.report.documents import ComparedSide, ComparisonDocument, ComparisonRow
 from fstui.report.sections import Cell, Report, Row, Section, records, right_cell, verdict_cell
 from fstui.report.stack import medium, stack_line
-from fstui.report.text import GLYPHS, NONE, SPEED_GLYPHS, moment
+from fstui.report.text import GLYPHS, NONE, SPEED_GLYPHS, moment, speed_line
 
 RANKING_HEADER = ("", "RATE/S", "", "RATIO", "P50", "P99", "FLUSH/SYNC")
 _BAR_WIDTH = 16
@@ -63,6 +63,8 @@ def _notes(comparison: Comparison) -> Iterator[str]:
     equal = {title: values[0] for title, values in _facts(comparison).items() if _equal(values)}
     if text := "; ".join(f"{title} {value}" for title, value in equal.items() if value):
         yield f"The same in {'both' if len(comparison.sides) == 2 else 'all'}: {text}"
+    if len(comparison.sides) == 1 and (speed := speed_line(comparison.sides[0].run.speed)):
+        yield speed
     if comparison.trust.note:
         yield comparison.trust.note
     is_alone = {
@@ -79,7 +81,7 @@ def _facts(comparison: Comparison) -> dict[str, list[str]]:
     for key in dict.fromkeys(key for settings in settings_of_sides for key in settings):
         values = [_setting_text(settings.get(key, NONE)) for settings in settings_of_sides]
         if len(set(values)) > 1 and all(key in settings for settings in settings_of_sides):
-            facts[key] = values
+            facts[f"set {key}"] = values
     return facts
 
 
@@ -94,7 +96,7 @@ def _step(comparison: Comparison, name: str) -> Section:
         texts = tuple((letter, figures.figures_text(middle.step) or NONE) for letter, middle in middle_rounds.items())
         return Section(name, ("", "RESULT"), texts, figures=latencies)
     ranking = comparison.ranking(name)
-    ranks = {rank.side.letter: rank for rank in ranking}
+    ranks = {rank.side.letter: rank for rank in ranking} if len(ranking) > 1 else {}
     rows: list[Row] = []
     for letter, middle in middle_rounds.items():
         counts = comparison.counts(middle.run)

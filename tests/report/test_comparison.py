@@ -110,6 +110,10 @@ def test_a_side_shows_the_spread_of_its_rounds() -> None:
     assert f"A: median of 2 rounds, {lowest}–{highest}/s" in printed(ran(0, 1, 1.0), ran(0, 2, 2.0))
 
 
+def test_a_single_side_has_no_ratio_and_no_bar() -> None:
+    assert {tuple(cells[2:4]) for cells in rows(ran(0, 1, 1.0), ran(0, 2, 2.0))} == {("", "–")}
+
+
 def test_rounds_of_one_directory_are_not_compared_with_another_run() -> None:
     assert "nothing is compared" not in printed(ran(0, 1, 1.0), ran(0, 2, 2.0))
 
