@@ -1,5 +1,6 @@
 """A map of latency over time: its logarithmic axis, cells, reference values, and its SVG drawing."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise, zip_longest
 from math import ceil, floor, log10
@@ -18,8 +19,12 @@ from fstui.model.steps import Latency, Step, TimelinePoint
 
 QUARTER_OCTAVE = 2**0.25
 """The ratio between the upper and the lower end of a cell of ``TimelinePoint.spread``."""
-REVOLUTION, LAST_RUN, PUBLISHED, IDLE_FLUSH = "revolution", "last run", "published", "idle flush"
+REVOLUTION, HALF_REVOLUTION = "revolution", "half rev."
+LAST_RUN, PUBLISHED, IDLE_FLUSH = "last run", "published", "idle flush"
+REFERENCES = (REVOLUTION, HALF_REVOLUTION, LAST_RUN, PUBLISHED, IDLE_FLUSH)
 """The names of reference values. The help of the run screen explains them."""
+MIN_OPS = 50
+"""A share is of at least this many operations. In a period with few operations, each alone would be a large share."""
 _MIN_PUBLISHED = 3
 """Fewer published results have no useful median."""
 _MAX_DISTANCE = 30
@@ -68,7 +73,7 @@ def is_stall(ns: float, latency: Latency | None) -> bool:
 
 
 class Slice(NamedTuple):
-    """A period of time. Its cells are (lower ns, upper ns, share of the operations)."""
+    """A period of time. Its cells are (lower ns, upper ns, share of the operations in about this time)."""
 
     start_s: float
     end_s: float
@@ -76,14 +81,30 @@ class Slice(NamedTuple):
 
 
 def slices(timeline: Sequence[TimelinePoint], single_s: float = 1.0) -> Iterator[Slice]:
-    """Yield the periods in which operations ended. Old documents contain only the median and maximum of a period."""
+    """Yield the periods in which operations ended. Old documents contain only the median and maximum of a period.
+
+    Consecutive periods with fewer than ``MIN_OPS`` operations share one distribution.
+    """
+    group: list[tuple[TimelinePoint, float]] = []
+    counts: Counter[int] = Counter()
     for point, end_s in with_ends(timeline, single_s):
         if point.ops and (cells := point.spread or _outline(point)):
-            total = sum(count for _, count in cells)
-            # the highest cell ends at the maximum: its nominal end would show operations that took longer
-            tops = ((float(min(upper, point.max_ns or upper)), count) for upper, count in cells)
-            cells_ns = tuple((top / QUARTER_OCTAVE, top, count / total) for top, count in tops)
-            yield Slice(point.t_s, end_s, cells_ns)
+            group.append((point, end_s))
+            for upper, number in cells:
+                counts[upper] += number
+            if counts.total() >= MIN_OPS:
+                yield from _slices(group, counts)
+                group, counts = [], Counter()
+    yield from _slices(group, counts)
+
+
+def _slices(group: Sequence[tuple[TimelinePoint, float]], counts: Counter[int]) -> Iterator[Slice]:
+    total = max(counts.total(), MIN_OPS)
+    for point, end_s in group:
+        # the highest cell ends at the maximum: its nominal end would show operations that took longer
+        cells = point.spread or _outline(point)
+        tops = ((float(min(upper, point.max_ns or upper)), counts[upper]) for upper, _ in cells)
+        yield Slice(point.t_s, end_s, tuple((top / QUARTER_OCTAVE, top, number / total) for top, number in tops))
 
 
 def with_ends(timeline: Sequence[TimelinePoint], single_s: float) -> Iterator[tuple[TimelinePoint, float]]:
@@ -127,12 +148,14 @@ def percentiles(latency: Latency | None) -> tuple[Mark, ...]:
 def marks(evidence: Evidence, name: str, settings: Settings) -> tuple[Mark, ...]:
     """Return the reference values of a step.
 
-    They are one revolution of its disk; its mean latency in the previous run; the median of published results; and the
-    mean flush of other processes before the run.
+    They are one revolution of its disk, or half of one; its mean latency in the previous run; the median of published
+    results; and the mean flush of other processes before the run.
     """
     case = Case(evidence)
+    revolution_ns = slowest_revolution_ns(case.stack.lowest) or 0
     references = (
-        (REVOLUTION, slowest_revolution_ns(case.stack.lowest) if settings.rewrites_one_block else None),
+        (REVOLUTION, revolution_ns if settings.rewrites_one_block else None),
+        (HALF_REVOLUTION, revolution_ns / 2 if _waits_half(settings) else None),
         (LAST_RUN, next((run.mean_ns.get(name) for run in evidence.earlier_runs[:1]), None)),
         (PUBLISHED, _published_ns(case, settings)),
         (IDLE_FLUSH, _idle_flush_ns(evidence)),
@@ -144,6 +167,14 @@ def _outline(point: TimelinePoint) -> tuple[tuple[int, int], ...]:
     """Return approximate cells for a point without cells: one operation at the maximum, all others at the median."""
     cells = ((point.p50_ns, max(point.ops - 1, 1)), (point.max_ns, 1))
     return tuple((ns, count) for ns, count in cells if ns)
+
+
+def _waits_half(settings: Settings) -> bool:
+    """Return whether one writer syncs each write, at changing offsets."""
+    writes = settings.as_sync_writes() if isinstance(settings, StepSettings) else None
+    if writes is None or writes.rewrites_one_block or writes.writers > 1 or writes.sync_every > 1:
+        return False
+    return writes.sync != "none" or bool({"dsync", "sync"} & set(writes.open_flags))
 
 
 def _published_ns(case: Case, settings: Settings) -> float | None:

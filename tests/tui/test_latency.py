@@ -86,6 +86,12 @@ def test_rare_and_common_latencies_have_two_colours() -> None:
     assert len(styles) == 2
 
 
+def test_the_share_of_sparse_periods_is_their_common_share() -> None:
+    timeline = [point(at / 100, (2 * MS if at == 20 else MS, 1)) for at in range(100)]
+    shares = [piece.cells[0][2] for piece in latency_map.slices(timeline)]
+    assert len(shares) == 100 and shares.count(0.02) == 1 and set(shares) == {0.02, 0.98, 1.0}
+
+
 def test_stalls_and_impossible_latencies_have_own_colours() -> None:
     view = LatencyView(seconds(1.0, (MS, 99), (400 * MS, 1)), latency=LATENCY, marks=(Mark("revolution", 8.3 * MS),))
     lines = latency.heat_map(view, 80, 13)
@@ -180,7 +186,9 @@ def test_a_sparkline_shows_the_p99() -> None:
 
 def test_the_brightness_of_a_map_is_explained() -> None:
     (rule, *_) = result.picture(screens.RUN, screens.RUN.steps[3], 80, 9)
-    assert rule.plain.endswith(" share of operations: <\xa02\xa0% ⣿⣿⣿ ≥\xa025\xa0% ──") and rule.cell_len == 80
+    assert rule.plain.endswith(" of 50+ operations: ≤\xa02\xa0% ⣿⣿⣿ ≥\xa025\xa0% ──") and rule.cell_len == 80
+    (rule, *_) = result.picture(screens.RUN, screens.RUN.steps[3], 50, 9)
+    assert "operations" not in rule.plain and rule.plain.endswith(" ≤\xa02\xa0% ⣿⣿⣿ ≥\xa025\xa0% ──")
     (rule, *_) = result.picture(screens.RUN, screens.RUN.steps[3], 30, 9)
     assert "⣿" not in rule.plain and rule.cell_len == 30
 

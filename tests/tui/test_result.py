@@ -330,7 +330,7 @@ async def test_enter_twice_shows_the_full_title_of_a_finding() -> None:
 def test_steps_that_the_verdict_is_based_on_are_marked() -> None:
     lines = [line.plain.rstrip() for line in drawing.steps(screens.RUN, (), 0, 80, 12)]
     title, step = (line for line in lines if "*" in line)
-    assert title.startswith("── STEP (* judged) ─") and step.startswith(" * same bloc")
+    assert title.startswith("── STEP (* durability) ─") and step.startswith(" * same bloc")
 
 
 @pytest.mark.parametrize("verdict", ["not-durable", "cannot-tell"])

@@ -113,8 +113,9 @@ class Pace(NamedTuple):
 
     @property
     def allowance(self) -> str:
-        """``7200 rpm allows 240/s at random offsets, half a revolution per write``"""
-        half = f" at {self.offsets} offsets, half a revolution per write" if self._waits_for_half else ""
+        """``7200 rpm allows 240/s at random offsets, 120/s to one block``"""
+        one_block = f"{rate(self.platters.writes_per_s)}/s to one block"
+        half = f" at {self.offsets} offsets, {one_block}" if self._waits_for_half else ""
         return f"{self.platters.text} allows {rate(self.limit_per_s)}/s{half}"
 
     @property

@@ -215,10 +215,11 @@ def table(columns: Sequence[Column], rows: Iterable[Sequence[str]], width: int) 
 
 
 def rule(width: int, left: str = "", right: str = "", legend: Sequence[StyledText] = (), style: str = HEAD) -> Text:
-    """Draw ``── left ──── right ──``. ``legend`` takes the place of an empty ``right`` if it fits."""
-    legend_width = sum(cell_len(text) for text, _ in legend)
-    if legend and not right and cell_len(left) + legend_width + 12 <= width:
-        return rule(width - legend_width - 4, left).append(" ").append_text(line(*legend)).append(" ──", FAINT)
+    """Draw ``── left ──── right ──``. ``legend`` replaces an empty ``right``, if need be without its first part."""
+    for shown in (legend, legend[1:]) if not right else ():
+        legend_width = sum(cell_len(text) for text, _ in shown)
+        if shown and cell_len(left) + legend_width + 11 <= width:
+            return rule(width - legend_width - 4, left).append(" ").append_text(line(*shown)).append(" ──", FAINT)
     left, right = escape_controls(left), escape_controls(right)
     start = line(("── ", FAINT), (fit(left, min(cell_len(left), width - 7)), style), (" ", FAINT)) if left else line()
     end = f" {right} ──" if right and start.cell_len + cell_len(right) + 6 <= width else ""

@@ -119,13 +119,13 @@ def reach_lines(
     return drawn
 
 
-def expected_path(plan: Plan, target: Target, width: int) -> list[Text]:
-    """Draw where the data of each step should be after a call, and the I/O path."""
+def expected_path(plan: Plan, target: Target, width: int, actual: SimulationParameters | None = None) -> list[Text]:
+    """Draw where the data of each step should be after a call, and the I/O path. ``actual``: a simulated disk."""
     if not target.stack:
         return []
     steps = [(step.name, step.settings) for step in plan.steps if not step.skip]
-    reach = reach_lines(steps, target, width) if steps else []
-    title = [rule(width, EXPECTED_REACH, REACH_LEGEND)] if steps else []
+    reach = reach_lines(steps, target, width, actual=actual) if steps else []
+    title = [rule(width, ACTUAL_REACH if actual else EXPECTED_REACH, REACH_LEGEND)] if steps else []
     return [*title, *reach, rule(width, "I/O path"), *tree(target, width)]
 
 

@@ -14,7 +14,7 @@ from fstui.model.quantities import duration_ns, rate
 from fstui.model.run import Run
 from fstui.model.steps import Latency, PendingOperation, Step, TimelinePoint
 from fstui.report import latency_map
-from fstui.report.latency_map import IDLE_FLUSH, LAST_RUN, PUBLISHED, REVOLUTION, LogScale, Mark, Slice, with_ends
+from fstui.report.latency_map import MIN_OPS, REFERENCES, REVOLUTION, LogScale, Mark, Slice, with_ends
 from fstui.tui.drawing.cells import StyledText, draw_frame, fit, line, rule
 from fstui.tui.drawing.charts import axis_labels, braille_cell, round_up, without_zeros
 from fstui.tui.styles import AREA, BAD, FAINT, TIME, WARNING, shades
@@ -31,8 +31,13 @@ _DOTS = ((0x40, 0x04, 0x02, 0x01), (0x80, 0x20, 0x10, 0x08))
 """Braille dots of the left and the right half of a cell, from the bottom up."""
 _SOME_SHARE, _MANY_SHARE = 0.02, 0.25
 HEAT = shades(TIME)
-"""Styles of cells with few, some or many of the operations of their column."""
-LEGEND = (("share of operations: <\xa02\xa0% ", FAINT), *(("⣿", style) for style in HEAT), (" ≥\xa025\xa0%", FAINT))
+"""Styles of cells with few, some or many of the operations in about this time."""
+LEGEND = (
+    (f"of {MIN_OPS}+ operations: ", FAINT),
+    ("≤\xa02\xa0% ", FAINT),
+    *(("⣿", style) for style in HEAT),
+    (" ≥\xa025\xa0%", FAINT),
+)
 _UNITS = (("s", 1e9), ("ms", 1e6), ("µs", 1e3), ("ns", 1.0))
 _ARROWS = "↑ above, ↓ below"
 """A label that is not in the row of its value has an arrow: the value is above or below."""
@@ -78,8 +83,7 @@ def heat_maps(
         map_width = full_width - (2 if frame else 1)
         title_width = map_width + (not frame and index == len(views) - 1)
         if isinstance(view, LatencyView):
-            p50 = f"p50 {duration_ns(view.latency.p50)}" if view.latency and map_width < MIN_WIDTH_WITH_MARKS else ""
-            drawn = [rule(title_width, name, p50, LEGEND), *heat_map(view, map_width, height - 1 - frame, axis)]
+            drawn = [rule(title_width, name, legend=LEGEND), *heat_map(view, map_width, height - 1 - frame, axis)]
         else:
             drawn = [rule(title_width, name, "not run yet"), *view]
         for text in drawn:
@@ -92,8 +96,8 @@ def heat_map(view: LatencyView, width: int, height: int, axis: LogScale | None =
     """Draw the map, highest latency first, and the time axis below it. ``axis``: the common axis of several maps.
 
     Each cell has 2 × 4 braille dots. A dot is set if there were operations of this latency. The style of a cell shows
-    its share of the operations in its column (see ``LEGEND``). Red is a stall, yellow is faster than the device can be.
-    A step of known length fills the map from left to right. A step without a length scrolls by whole columns.
+    its share of the operations in about that time (see ``LEGEND``). Red is a stall, yellow is faster than the device
+    can be. A step of known length fills the map from left to right. Without a length, it scrolls by whole columns.
     """
     marks_width = MARKS_WIDTH if width >= MIN_WIDTH_WITH_MARKS else 0
     cells, rows = max(width - LABEL_WIDTH - marks_width, 4), max(height - 1, 1)
@@ -196,7 +200,7 @@ def _row_style(view: LatencyView, axis: LogScale, row: int, rows: int) -> str:
 
 
 def _heat(share: float) -> str:
-    return HEAT[0] if share < _SOME_SHARE else HEAT[1] if share < _MANY_SHARE else HEAT[2]
+    return HEAT[0] if share <= _SOME_SHARE else HEAT[1] if share < _MANY_SHARE else HEAT[2]
 
 
 def _draw_marks(drawn: list[list[StyledText]], view: LatencyView, axis: LogScale, rows: int) -> None:
@@ -270,7 +274,7 @@ def _join_equal(percentiles: Sequence[Mark]) -> list[Mark]:
 
 def _mark_label(mark: Mark, distance: int) -> list[StyledText]:
     """Draw a label. ``distance``: how many rows above the label its value is; an arrow shows the direction."""
-    is_reference = mark.name in (REVOLUTION, LAST_RUN, PUBLISHED, IDLE_FLUSH)
+    is_reference = mark.name in REFERENCES
     sign = ("╌" if mark.name == REVOLUTION else "·") if is_reference else "◂"
     sign = "↑" if distance > 0 else "↓" if distance < 0 else sign
     return [(f" {sign}{fit(mark.name, 10)}", FAINT), (f"{duration_ns(mark.ns):>8}", FAINT if is_reference else "")]

@@ -58,7 +58,7 @@ STEPS = (
     Column("STEP", gap=0, cut="middle"),
     Column(CURVE, 16, from_width=100, gap=2),
     Column("RATE/S", 9, right=True),
-    Column("P50", 8, right=True),
+    Column("P50", 7, right=True),
     Column("P90", 8, right=True, from_width=120),
     Column("P99", 8, right=True, from_width=60),
     Column("P99.9", 8, right=True, from_width=110),
@@ -67,7 +67,7 @@ STEPS = (
     Column("FLUSH/SYNC", 10, right=True),
     Column("W-AMP", 6, right=True, from_width=75),
 )
-_JUDGED_TITLE = f"STEP ({figures.JUDGED} judged)"
+_JUDGED_TITLE = f"STEP ({figures.JUDGED} durability)"
 _NAME_WIDTH, _WIDE_SCREEN = 20, 90
 """A narrower terminal cuts the names of rules and omits the confidence, to leave room for the text."""
 FINDINGS = (

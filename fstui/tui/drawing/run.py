@@ -141,8 +141,8 @@ def _preparation(progress: Progress) -> str:
     return f"{name} · preparing the file{share}"
 
 
-def requested_and_counted(progress: Progress, width: int, height: int) -> list[Text]:
-    """Draw what fstui requested, what each layer counted, and what other processes wrote before the run.
+def requested_and_counted(progress: Progress, width: int, height: int, *, others: bool = True) -> list[Text]:
+    """Draw what fstui requested, what each layer counted, and what ``others`` (other processes) wrote before the run.
 
     The numbers of the previous step stay, dimmed, until a step has its first ones.
     """
@@ -159,7 +159,7 @@ def requested_and_counted(progress: Progress, width: int, height: int) -> list[T
         if progress.current_index is not None:
             requested, style = {"LAYER": "previous step"}, FAINT
     layers = [node for node in progress.target.stack[1:] if node.lowest or node.layer == "block"]
-    idle_lines = _other_writers(progress, width)
+    idle_lines = _other_writers(progress, width) if others else []
     max_layers = max(height - 2 - len(idle_lines), 1)
     while len(layers) > max_layers and any(not node.lowest for node in layers):
         layers.remove(next(node for node in layers if not node.lowest))

@@ -54,14 +54,14 @@ class RunScreen(BaseScreen):
     HELP_TEXT = (
         "At the top is the verdict so far. Below are the steps: operations per second, the latency of a whole "
         "operation (write and sync), and the flushes per requested sync at the devices that the verdict is about. In "
-        "the middle is latency over time. A dot marks the latency of operations, and its colour their share of the "
-        "operations in that column. An arrow next to a percentile points to its value. Red is a stall; yellow is "
-        "faster than the device can be. Horizontal lines are references. 'revolution': one revolution of the disk. "
-        "'last run': the mean of the previous run. 'published': the median of published results. 'idle flush': the "
-        "mean time of a flush of other processes before the run. At the right are the percentiles. The table LAYER, at "
-        "the bottom or at the right of a wide screen, compares what fstui requested with what the kernel counted "
-        "at each layer. The kernel also counts the I/O of other processes. '+ others': other processes also flushed, "
-        "so the flushes per sync are not known."
+        "the middle is latency over time. A dot marks the latency of operations, and its colour their share of the 50 "
+        "or more operations in about that time. An arrow next to a percentile points to its value. Red is a stall; "
+        "yellow is faster than the device can be. Horizontal lines are references. 'revolution': one revolution of "
+        "the disk. 'half rev.': half of one, the mean wait at random offsets. 'last run': the mean of the previous "
+        "run. 'published': the median of published results. 'idle flush': the mean time of a flush of other processes "
+        "before the run. At the right are the percentiles. The table LAYER, at the bottom or at the right of a wide "
+        "screen, compares what fstui requested with what the kernel counted at each layer. The kernel also counts the "
+        "I/O of other processes. '+ others': other processes also flushed, so the flushes per sync are not known."
     )
 
     def __init__(self, running: RunInProgress, plan: Plan, target: Target) -> None:
@@ -188,10 +188,12 @@ class RunScreen(BaseScreen):
         return [drawing.map_rule(self.view, pause, width)]
 
     def _draw_layers(self, width: int, height: int) -> list[Text]:
-        return drawing.requested_and_counted(self.view, width, height)
+        others = not self.has_class("-narrow")  # there, the map needs the line more
+        return drawing.requested_and_counted(self.view, width, height, others=others)
 
     def _draw_about(self, width: int, height: int) -> list[Text]:
-        return io_path.expected_path(self.progress.plan, self.progress.target, width)
+        disk = getattr(self.fstui.session.machine, "parameters", None)  # of a simulated disk, which is known
+        return io_path.expected_path(self.progress.plan, self.progress.target, width, disk)
 
     def _latency_view(self) -> LatencyView:
         progress = self.view

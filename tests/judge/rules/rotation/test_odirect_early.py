@@ -17,7 +17,7 @@ def test_fast_odirect_on_a_declared_disk_is_not_durable() -> None:
     found = finding(judgement, "odirect-before-platter")
     assert (found.verdict, found.scope, found.steps) == ("not-durable", "step", ("O_DIRECT",))
     assert "565 times a second" in found.sentence
-    assert "half a revolution per write" in found.sentence
+    assert "240/s at random offsets, 120/s to one block" in found.sentence
     assert "odirect-no-cache" not in rules(judgement)
     assert judgement.verdict == "cannot-tell"  # the finding is about the step, not about the disk
 
