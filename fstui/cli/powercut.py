@@ -78,12 +78,13 @@ def write(directory: str, settings: Sequence[str], root_of: str | None, trust_di
 
     \b
     Example:
-      ssh HOST fstui powercut write /srv | fstui powercut witness acks.log
+      ssh -o ServerAliveInterval=2 HOST fstui powercut write /srv |
+        fstui powercut witness acks.log
     """
     if sys.stdout is None or is_terminal(sys.stdout):
         raise Refused(
             "stdout must lead to a witness on another host: "
-            "ssh HOST fstui powercut write DIR | fstui powercut witness acks.log"
+            "ssh -o ServerAliveInterval=2 HOST fstui powercut write DIR | fstui powercut witness acks.log"
         )
     return asyncio.run(
         _write(Session.local(trust_directory=trust_dir), directory, parse_settings(settings), root_of, yes)
@@ -164,11 +165,13 @@ def witness(file: Path) -> int:
 
     \b
     Example:
-      ssh HOST fstui powercut write /srv | fstui powercut witness acks.log
+      ssh -o ServerAliveInterval=2 HOST fstui powercut write /srv |
+        fstui powercut witness acks.log
     """
     if sys.stdin is None or is_terminal(sys.stdin):
         raise Refused(
-            "stdin must be the writer's output: ssh HOST fstui powercut write DIR | fstui powercut witness FILE"
+            "stdin must be the writer's output: "
+            "ssh -o ServerAliveInterval=2 HOST fstui powercut write DIR | fstui powercut witness FILE"
         )
     acknowledgements = Witness(file, _announce)
     return _print_conclusion(acknowledgements, *_listen(acknowledgements))

@@ -44,8 +44,9 @@ real flush also saves the records of the other methods.
     },
 )
 NEEDS_A_PERSON = (
-    "the power-cut test needs a person and a witness on another machine. Run there: 'ssh HOST fstui powercut write DIR "
-    "| fstui powercut witness acks.log', then cut the power of HOST. See 'fstui powercut --help'."
+    "the power-cut test needs a person and a witness on another machine. Run there: 'ssh -o ServerAliveInterval=2 HOST "
+    "fstui powercut write DIR | fstui powercut witness acks.log', then cut the power of HOST. See "
+    "'fstui powercut --help'."
 )
 
 

@@ -63,6 +63,14 @@ async def test_name_with_blanks_is_quoted_for_both_shells() -> None:
         assert screen.verify_command == """ssh db7 'fstui powercut verify '"'"'/srv/my data'"'"'' < acks.log"""
 
 
+async def test_root_filesystem_is_named_before_the_command() -> None:
+    app = PreparedApp()
+    async with app.run_test(size=(120, 40)) as pilot:
+        app.open_power_cut("/", screens.ROOT, {})
+        words = " ".join((await text(pilot)).split())
+        assert words.index("this host may not start again") < words.index("--root-of db7")
+
+
 @pytest.mark.parametrize("size", [(80, 24), (50, 20)])
 async def test_page_scrolls_to_its_end(size: tuple[int, int]) -> None:
     async with opened(size) as pilot:

@@ -35,7 +35,8 @@ _PROVES = (
     "settings. Five cuts say much more than one."
 )
 _GUEST = (
-    "If you kill the VM, the physical host keeps its cache, so the test shows only whether the VM passes its syncs on."
+    "If you kill the VM, the physical host keeps its cache, so the test shows only whether the VM passes its syncs on. "
+    "In step 4, then run the command with --cut host-stop. Do not press v."
 )
 _STORAGE_WAS_CUT = "only the storage lost its power (such as a USB disk), not the host"
 _UNMOUNTABLE = "the filesystem could not be mounted after the cut"
@@ -171,11 +172,11 @@ class PowerCutScreen(BaseScreen):
         return [*cards, ("I/O path", partial(io_path.tree, self._target)), ("terms of this screen", terms)]
 
     def _cut_steps(self) -> Iterator[Paragraph]:
-        host = "this host"
-        if guest := self.fstui.session.judged_filesystems().inventory.host.virtualization:
+        host, inventory = "this host", self.fstui.session.judged_filesystems().inventory
+        if guest := inventory.host.virtualization:
             yield " ! ", f"This host is a VM ({guest}). {_GUEST}", WARNING
             host = "the physical host"
-        if root_below(self._target):
+        if is_on_root(self._target, inventory) or root_below(self._target):
             yield " ! ", f"The root filesystem of {self.hostname} holds these records: {MAY_NOT_START}.", WARNING
         if reason := io_path.stop(self._target):
             yield " ! ", f"{reason}, so the cut may lose records.", WARNING
