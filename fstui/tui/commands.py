@@ -59,7 +59,7 @@ PALETTE = Command(
     "ctrl+p",
     "app.command_palette",
     "find",
-    "Find a key, screen, scenario, mount, lesson, term, run or theme.",
+    "Find what this screen can do, or a mount, lesson, term, run or theme.",
 )
 PALETTE_KEYS = (
     Command("palette.choose", "enter", "", "choose", "Do what the entry says."),

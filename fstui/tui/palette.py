@@ -22,7 +22,7 @@ from fstui.tui.commands import GLOSSARY, HELP, RECORDING, key_name
 from fstui.tui.drawing.cells import drawn_width, fit, fit_middle
 from fstui.tui.screens.base_screen import BaseScreen, grey_below
 from fstui.tui.screens.storage import StorageScreen
-from fstui.tui.styles import THEMES
+from fstui.tui.styles import DEFAULT_THEME, THEMES
 
 if TYPE_CHECKING:
     from fstui.runs.history import Summary
@@ -185,8 +185,10 @@ class EntryProvider(Provider):
 
         for name, first_sentence in (rule for rules in questions().values() for rule in rules):
             yield PaletteEntry("rule", name, first_sentence, partial(self._push, explain_screen, name))
+        current = self.app.theme if self.app.theme in THEMES else DEFAULT_THEME
         for name, description in THEMES.items():
-            yield PaletteEntry("theme", name, description, partial(self._fstui.choose_theme, name))
+            marked = f"Current. {description}" if name == current else description
+            yield PaletteEntry("theme", name, marked, partial(self._fstui.choose_theme, name))
         picture = self._fstui.save_picture
         yield PaletteEntry(
             "screen", "picture of the screen", "Write it as an SVG file to the current directory.", picture

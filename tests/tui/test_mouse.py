@@ -79,7 +79,7 @@ async def test_click_on_delete_asks_before_the_second_click_deletes() -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         await press(pilot, "h")
         lines = await clicked(pilot, "d delete")
-        assert any("Press the same key again to delete it." in line for line in lines)
+        assert any("Press d again to delete it." in line for line in lines)
         assert isinstance(app.screen, HistoryScreen) and app.screen.rows
         await clicked(pilot, "d delete")
         assert not app.screen.rows

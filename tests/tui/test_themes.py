@@ -71,6 +71,7 @@ async def test_a_theme_is_found_applied_and_saved() -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         found = [hit async for hit in EntryProvider(app.screen).search("theme light") if isinstance(hit, Hit)]
         hit = max(found, key=lambda hit: hit.score)
+        assert "Current." not in str(hit.match_display)
         await invoke(hit.command)
         await app.workers.wait_for_complete()
         await pilot.pause()
@@ -82,6 +83,8 @@ async def test_a_theme_is_found_applied_and_saved() -> None:
         await again.workers.wait_for_complete()
         await pilot.pause()
         assert again.theme == "light"
+        found = [hit async for hit in EntryProvider(again.screen).search("theme current") if isinstance(hit, Hit)]
+        assert ["light" in str(hit.match_display) for hit in found] == [True]
         again.choose_theme(DEFAULT_THEME)
         await again.workers.wait_for_complete()
         assert again.native_ansi_color

@@ -89,7 +89,7 @@ def detail(
     elif entry.guest:
         lines += _guest(entry.guest, inventory, width)
     elif device := entry.device:
-        remark = "no filesystem mounted here uses it; a container may"
+        remark = "no filesystem mounted here uses it, but a container may use it"
         lines += [line(f"   {io_path.lowest_label((device,))}: {remark}")]
         if device.id in activity_by_device:
             activity_text, style = activity_by_device[device.id]

@@ -140,6 +140,11 @@ class BaseScreen(Screen[None]):
         self._notice = notice
         self.part("footer").redraw()
 
+    def key_of(self, action: str) -> str:
+        """Return the name of the key that runs this action of the screen."""
+        command = next(command for command in self.KEYS if command.action == action)
+        return commands.key_name(command, self.fstui.keymap)
+
     def ask(self, question: str) -> None:
         self._question = question
         self.say(question)

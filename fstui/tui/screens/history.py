@@ -216,7 +216,7 @@ class HistoryScreen(BaseScreen):
     async def action_delete(self) -> None:
         if (chosen := self.chosen) is None:
             return
-        question = f"Delete {chosen.id or chosen.path} permanently? Press the same key again to delete it."
+        question = f"Delete {chosen.id or chosen.path} permanently? Press {self.key_of('delete')} again to delete it."
         if self._just_closed != question:
             self.ask(question)
             return

@@ -158,7 +158,8 @@ class ResultScreen(BaseScreen):
         files = formats.files(self.result)
         first, *others = files
         names = ", ".join((first, *(Path(name).suffix for name in others)))
-        question = f"Press the same key again to write {counted(len(files), 'file')} into {self.fstui.cwd}: {names}."
+        key = self.key_of("export")
+        question = f"Press {key} again to write {counted(len(files), 'file')} into {self.fstui.cwd}: {names}."
         if self._just_closed != question:
             self.ask(question)
         else:
