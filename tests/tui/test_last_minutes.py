@@ -154,7 +154,7 @@ def test_what_is_always_zero_has_no_chart() -> None:
     assert line.plain.endswith("nothing in the last 40 s ──")
     writing = [read(at, at, reads=0, flushes=0, busy_ms=0) for at in range(0, 81, 2)]
     lines = [text.plain for text in charts(activity_of(*writing), 200, 20)]
-    assert lines[-1].count(" now") == 2 == lines[-2].count("0 ┤")
+    assert lines[-1].count(" ≤ 4 s ago") == 2 == lines[-2].count("0 ┤")
 
 
 def test_a_single_chart_in_a_second_row_is_left_out() -> None:
@@ -202,9 +202,9 @@ def test_a_device_that_begins_to_write_is_not_called_idle(newest: int, remark: s
 def test_a_chart_says_how_long_it_is() -> None:
     lines = [line.plain for line in charts(activity_of(*(read(at, 7 * at) for at in range(0, 41, 2))), 80, 12)]
     assert lines[0].endswith(" redrawn every 10 s ──")
-    assert lines[-1].split()[:4] == ["60", "s", "ago", "now"]
+    assert lines[-1].split()[:7] == ["60", "s", "earlier", "≤", "10", "s", "ago"], "the last cell is not new"
     full = charts(activity_of(*(read(at, 7 * at) for at in range(0, 801, 2))), 80, 12)
-    assert full[0].plain.endswith(" redrawn every 10 s ──") and " 5 min ago " in full[-1].plain
+    assert full[0].plain.endswith(" redrawn every 10 s ──") and " 5 min earlier " in full[-1].plain
 
 
 @pytest.mark.parametrize(("busy_ms", "styles"), [(0, {AREA}), (950, {AREA, WARNING})])

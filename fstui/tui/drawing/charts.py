@@ -208,8 +208,9 @@ def last_minutes(
     measured = [sample is not None and any(figure.value(sample) is not None for figure in shown) for sample in series]
     remarks = ["gaps: not measured"] * (not all(measured[measured.index(True) :]))
     remarks += [f"redrawn every {cell_s} s"] * (now is None)
-    begin = f"{_duration(last_s - first_s)} ago"
-    return (rule(width, name, ", ".join(remarks)), *_areas(shown, tuple(series), begin, layout, height - 1))
+    ends = ("ago", "now") if now is not None else ("earlier", f"≤ {cell_s} s ago")
+    times = f"{_duration(last_s - first_s)} {ends[0]}", ends[1]
+    return (rule(width, name, ", ".join(remarks)), *_areas(shown, tuple(series), times, layout, height - 1))
 
 
 def device_minutes(
@@ -225,9 +226,9 @@ def device_minutes(
 
 @lru_cache(maxsize=4)  # the series changes only when a cell is full, but the screen is drawn every second
 def _areas(
-    figures: tuple[Figure, ...], series: tuple[Any, ...], begin: str, layout: Layout, height: int
+    figures: tuple[Figure, ...], series: tuple[Any, ...], times: tuple[str, str], layout: Layout, height: int
 ) -> tuple[Text, ...]:
-    """Draw area charts of a series with two samples per cell. ``begin``: the label at the start of the time axis."""
+    """Draw area charts of a series with two samples per cell. ``times``: the labels at both ends of the time axis."""
     # a last row that is less than half full is left out: the other charts become higher
     rows = max(min((height - 1) // 4, floor(len(figures) / layout.columns + 0.5)), 1)
     chart_height = min((height - 1) // rows, _MAX_CHART_LINES)
@@ -236,8 +237,9 @@ def _areas(
         shown = figures[start : start + layout.columns]
         charts = [_area(figure, series, layout.cells, chart_height) for figure in shown]
         lines += [line(*(span for chart in charts for span in chart[index])) for index in range(chart_height)]
-    times = fit(begin, layout.cells - len(" now")) + " now"
-    return (*lines, line((fit(" " * (_LABEL_WIDTH + 1) + times, layout.chart_width) * len(shown), FAINT)))
+    begin, end = times
+    axis = f"{begin}{fit_right(end, layout.cells - len(begin))}"
+    return (*lines, line((fit(" " * (_LABEL_WIDTH + 1) + axis, layout.chart_width) * len(shown), FAINT)))
 
 
 def _nonzero(figures: Sequence[Figure], series: Sequence[Any]) -> tuple[Figure, ...]:
