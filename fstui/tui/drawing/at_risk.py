@@ -63,8 +63,8 @@ class Moment(NamedTuple):
     """The most that was at risk at one time or in a period, for the charts."""
 
     bytes: int
-    oldest_s: float | None
-    """None if the oldest bytes may be older than fstui's first look at their file."""
+    oldest_s: float
+    """A lower bound: the oldest bytes may be older than fstui's first look at their file."""
     names: int | None
 
 
@@ -74,19 +74,17 @@ def _size(mib: float) -> str:
     return text if text.endswith("B") else f"{text}iB"
 
 
-BYTES = Figure("bytes", lambda moment: moment.bytes / _MIB, _size, 1)
-OLDEST = Figure("the oldest", lambda moment: moment.oldest_s, lambda value: f"{value:.0f} s", 10, colour=TIME)
+BYTES = Figure("unsynced bytes", lambda moment: moment.bytes / _MIB, _size, 1)
+OLDEST = Figure("the oldest, at least", lambda moment: moment.oldest_s, lambda value: f"{value:.0f} s", 10, colour=TIME)
 NAMES = Figure("new names", lambda moment: moment.names, count, 10)
 _FIGURES = ((BYTES, OLDEST, NAMES), (BYTES, OLDEST), (BYTES, OLDEST, NAMES))
 """The figures to chart in one, two or three columns of charts."""
 
 
 def moment_of(state: AtRisk) -> Moment:
-    oldest = max(state.files, key=lambda file: file.oldest_s or 0.0, default=None)
-    oldest_s = (oldest and oldest.oldest_s) or 0.0
     return Moment(
         sum(file.bytes for file in state.files),
-        None if oldest and oldest.may_be_older else oldest_s,
+        max((file.oldest_s or 0.0 for file in state.files), default=0.0),
         sum(row.count for row in state.names) if state.names_recorded else None,
     )
 
@@ -97,13 +95,10 @@ def _most(moments: Sequence[Moment]) -> Moment:
     return Moment(max(bytes_), *map(maximum, others))
 
 
-def last_minutes(
-    recent: RecentSamples[Moment], now: Moment | None, width: int, height: int, *, counts_all: bool = True
-) -> Sequence[Text]:
+def last_minutes(recent: RecentSamples[Moment], now: Moment | None, width: int, height: int) -> Sequence[Text]:
     """Draw the charts, whose last column is the last second."""
-    name = "at risk" if counts_all else "not synced"
     return charts.last_minutes(
-        name, _FIGURES, recent, _most, width=width, height=height, cell_s=_CELL_S, now=now, always=(BYTES,)
+        "over time", _FIGURES, recent, _most, width=width, height=height, cell_s=_CELL_S, now=now, always=(BYTES,)
     )
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _NAMES = "names"
 _LEGEND = {
-    "": "This is what each program would lose on this filesystem if the power failed now.",
+    "": "Up to this much of each program's data would be lost if the power failed now.",
     "≤ UNWRITTEN": "≤ UNWRITTEN: dirty bytes in the page cache.",
     _NAMES: "A number of names: files that were created, renamed or linked in a directory that was not synced.",
     "≤ IN CACHE": (
@@ -44,6 +44,7 @@ _ALWAYS_SHOWN = ("≤ UNWRITTEN", "≤ IN CACHE", "OLDEST")
 class AtRiskScreen(LiveWatchScreen):
     """Files above, charts below."""
 
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (36, "-high")]  # noqa: RUF012  Textual's own type
     KEYS = (BACK, HELP, QUIT, PAGE_UP, PAGE_DOWN)
     SCROLLED_PART = "files"
     HELP_TEXT = (
@@ -86,8 +87,7 @@ class AtRiskScreen(LiveWatchScreen):
 
     def _draw_minutes(self, width: int, height: int) -> Sequence[Text]:
         now = drawing.moment_of(self.view.state) if self.view.state else None
-        counts_all = not self.view.unsafe
-        return drawing.last_minutes(self._recent, now, width, height, counts_all=counts_all)
+        return drawing.last_minutes(self._recent, now, width, height)
 
     def _draw_path(self, width: int, height: int) -> list[Text]:
         return drawing.path(self.view, width)
