@@ -204,7 +204,7 @@ async def test_long_series_shows_the_runs_around_the_selected_one() -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         lines = await press(pilot, "h", "t")
         assert any("28 Oct" in line for line in lines) and any(" more" in line for line in lines)
-        assert any(line.startswith("▌") and "18 Oct" in line for line in await press(pilot, *["left"] * 10))
+        assert any(line.startswith("▸") and "18 Oct" in line for line in await press(pilot, *["left"] * 10))
 
 
 async def test_click_selects_a_run_of_the_trend() -> None:

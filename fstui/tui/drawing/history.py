@@ -25,21 +25,21 @@ from fstui.tui.drawing.cells import (
     colour_meters,
     drawn_width,
     fit_columns,
+    fit_list,
     line,
     paragraph,
     plain_meter,
     row,
     rule,
-    selectable_row,
     styled_row,
     window,
 )
-from fstui.tui.styles import AREA, FAINT, KEY, WARNING, speed_style, verdict_style
+from fstui.tui.styles import AREA, FAINT, HEAD, KEY, WARNING, speed_style, verdict_style
 from fstui.tui.widgets.lines import UNBOUNDED
 from fstui.tui.widgets.table import TableContent, row_cells
 
-_BAR_WIDTH, _RATE_WIDTH = 8, 6
-_MAX_WIDTHS = {"SCENARIO": 24, "STEP": 18, "TARGET": 40, "HOST": 12, "NOTE": 28}
+_BAR_WIDTH, _LONG_BAR_WIDTH, _MAX_BAR_WIDTH, _RATE_WIDTH = 8, 30, 60, 6
+_MAX_WIDTHS = {"SCENARIO": 24, "STEP": 18, "HOST": 12, "NOTE": 28}
 _NARROW, _WIDE, _VERY_WIDE = 73, 107, 150
 """Widths in cells at which a table gets more columns or longer bars."""
 COLUMNS = (
@@ -51,28 +51,29 @@ COLUMNS = (
     Column("STEP", 16, gap=2, cut="middle", from_width=_WIDE),
     Column("RATE/S", _RATE_WIDTH, gap=1, right=True),
     Column("BAR", _BAR_WIDTH, gap=1, from_width=_NARROW),
-    Column("TARGET", gap=2, cut="left"),
     Column("RUN", 6, gap=2, from_width=95),
+    Column("TARGET", gap=2, cut="left"),
     Column("HOST", 12, gap=2, from_width=121),
     Column("NOTE", 28, gap=2, from_width=121),
 )
 SERIES = (
     Column("", 1),
-    Column("TARGET", gap=2, cut="left"),
     Column("SCENARIO", 20, gap=2, from_width=_NARROW),
     Column("STEP", 16, gap=2, cut="middle", from_width=_WIDE),
     Column("RUNS", 4, gap=2, right=True),
     Column("FIRST/S", 7, gap=2, right=True),
     Column("LAST/S", 6, gap=2, right=True),
     Column("CHANGE", 7, gap=2, right=True),
+    Column("TARGET", gap=2, cut="left"),
 )
 TREND = (
     Column("WHEN", 15),
     Column("VERDICT", 11, gap=2, from_width=_WIDE),
+    Column("SPEED", 7, gap=2, from_width=60),
     Column("RATE/S", _RATE_WIDTH, gap=2, right=True),
-    Column("BAR", gap=2),
     Column("VS FIRST", 8, gap=2, right=True),
     Column("RUN", 6, gap=2, from_width=_WIDE),
+    Column("BAR", gap=2),
 )
 _REMARKS = Column("REMARKS", 12, gap=2)
 _MARK = "*"
@@ -95,22 +96,18 @@ def rows(runs: Sequence[Summary], marked: Collection[str], width: int) -> TableC
 
 
 def _sized_columns(runs: Sequence[Summary], variants: Sequence[Summary], width: int) -> list[Column]:
-    """Return columns as wide as their texts, without HOST if all runs have the same, and without NOTE if none has one.
-
-    On a very wide screen, the bars take the width that the paths leave.
-    """
+    """Return columns as wide as their texts. Leave out HOST if all runs have the same, and NOTE if none has one."""
     hosts = {run.hostname for run in runs}
     texts = {
         "SCENARIO": {_scenario(run, variants) for run in variants},
         "STEP": {run.rate_of for run in runs},
-        "TARGET": set(map(_target_with_remarks, runs)) if width >= _VERY_WIDE else {""},
         "HOST": hosts if len(hosts) > 1 else {""},
         "NOTE": {run.note for run in runs},
     }
     widths = {title: min(max(map(drawn_width, shown)), _MAX_WIDTHS[title]) for title, shown in texts.items()}
     widths = {title: needed and max(needed, len(title)) for title, needed in widths.items()}
     if width >= _VERY_WIDE:
-        widths["BAR"] = 0
+        widths["BAR"] = _LONG_BAR_WIDTH
     shown = (column for column in COLUMNS if column.title not in ("STEP", "HOST", "NOTE") or widths[column.title])
     return [replace(column, width=widths.get(column.title, column.width)) for column in shown]
 
@@ -168,11 +165,12 @@ def sorted_by(runs: Sequence[Summary], title: str) -> list[Summary]:
 
 def trend(runs: Sequence[Summary], others: int, chosen: Summary, width: int, height: int) -> list[Text]:
     """Draw a row for each run of a series, the newest first. ``others``: the number of runs with other settings."""
-    note = f"without {counted(others, 'run')} with other settings" if others else ""
-    title = rule(width, f"{chosen.rate_of}/s by run", note)
+    name, notes = f"{chosen.rate_of}/s by run", "ratios of single runs may be chance"
+    notes += f" · without {counted(others, 'run')} with other settings" if others else ""
+    title = rule(width, name, fit_list(notes, width - len(name) - 10, " · "))
     top, newest_first = charts.round_up(max(run.rate_per_s for run in runs)), runs[::-1]
     columns = fit_columns(TREND, width - 4)
-    bar = next(column.width for column in columns if column.title == "BAR")
+    bar = min(columns[-1].width, _MAX_BAR_WIDTH)
 
     def draw(index: int) -> Text:
         run = newest_first[index]
@@ -180,15 +178,17 @@ def trend(runs: Sequence[Summary], others: int, chosen: Summary, width: int, hei
         values = {
             "WHEN": moment(run.started_at, "%d %b %H:%M:%S"),
             "VERDICT": report.answer(run)[0],
+            "SPEED": run.speed or "",
             "RATE/S": _rate(run.rate_per_s),
             "BAR": plain_meter(run.rate_per_s / top, bar),
             "VS FIRST": "" if run == runs[0] else f"{run.rate_per_s / runs[0].rate_per_s:.2f} ×",
             "RUN": run.id,
         }
-        cells = styled_row(columns, values, {"VERDICT": style})
-        drawn = selectable_row(cells, selected=run == chosen, glyph=(glyph, style))
-        if run != chosen:
-            colour_meters([drawn])
+        styles = {"VERDICT": style, "SPEED": _speed_style(run)}
+        mark, text_style = ("▸", HEAD) if run == chosen else (" ", "")  # the cursor is in the table above
+        cells = [(text, style or text_style) for text, style in styled_row(columns, values, styles)]
+        drawn = line((mark, KEY), (f"{glyph} ", style), *cells)
+        colour_meters([drawn])
         return drawn
 
     titles = {column.title: column.title for column in columns} | {"BAR": f"0…{_rate(top)}"}
@@ -206,7 +206,7 @@ def _series_row(runs: Sequence[Summary], lasts: Sequence[Summary], columns: Sequ
     first, last = runs[0], runs[-1]
     glyph, style = verdict_style(last.verdict)
     rates = _rate(first.rate_per_s), _rate(last.rate_per_s), f"{last.rate_per_s / first.rate_per_s:.2f} ×"
-    cells = (glyph, _target(last), _scenario(last, lasts), last.rate_of, str(len(runs)), *rates)
+    cells = (glyph, _scenario(last, lasts), last.rate_of, str(len(runs)), *rates, _target(last))
     values = {column.title: cell for column, cell in zip(SERIES, cells, strict=True)}
     return row_cells(columns, values, {"": style})
 
@@ -230,8 +230,8 @@ def selected_run(summary: Summary, run: Run | None, width: int, height: int, *, 
     if all_evidence:
         height_left = UNBOUNDED
     elif has_picture:
-        height_left -= max(height_left * 2 // 5, _MIN_PICTURE_LINES)
-    lines += result.explanation(run, leading_finding(run), width, height_left)
+        height_left -= max(height_left * 4 // 7, _MIN_PICTURE_LINES)
+    lines += result.explanation(run, leading_finding(run), width, height_left, brief=not all_evidence)
     if has_picture:
         lines += result.picture(run, step, width, max(height - len(lines), _MIN_PICTURE_LINES))
     return lines
@@ -276,10 +276,12 @@ def _row(
         _REMARKS.title: ", ".join(report.remarks(summary)),
         "NOTE": summary.note,
     }
-    styles = {"": KEY if is_marked else style, "VERDICT": style, "BAR": AREA}
-    if summary.speed in ("slow", "stalls"):
-        styles["SPEED"] = speed_style(summary.speed)[1]
+    styles = {"": KEY if is_marked else style, "VERDICT": style, "BAR": AREA, "SPEED": _speed_style(summary)}
     return row_cells(columns, values, styles)
+
+
+def _speed_style(summary: Summary) -> str:
+    return speed_style(summary.speed)[1] if summary.speed in ("slow", "stalls") else ""
 
 
 def _scenario(run: Summary, variants: Sequence[Summary]) -> str:

@@ -125,8 +125,8 @@ def speed(run: Run, width: int) -> list[Text]:
     return [*lines, line((badge, f"reverse {style}"), fit_list(title, title_width, FASTEST_STEP))]
 
 
-def explanation(run: Run, finding: Finding | None, width: int, height: int) -> list[Text]:
-    """Draw the sentence of a finding, what to do next, and the evidence."""
+def explanation(run: Run, finding: Finding | None, width: int, height: int, *, brief: bool = False) -> list[Text]:
+    """Draw the sentence of a finding, what to do next, and the evidence. ``brief``: without its details."""
     if finding is None:
         return paragraph(sentence(run, finding), width)
     # the verdict line already names the key of the power-cut test
@@ -134,7 +134,7 @@ def explanation(run: Run, finding: Finding | None, width: int, height: int) -> l
     next_steps = tuple(without_power_cut(finding.next)) if names_key else finding.next
     shown = replace(finding, sentence=sentence(run, finding), next=next_steps)
     complete = _explanation(shown, width)
-    if len(complete) <= height:
+    if len(complete) <= height and not (brief and height > SHORT_LINES):
         return complete
     evidence = tuple(re.sub(r" \([^()]*\)$", "", part) for part in finding.evidence)
     shown = replace(shown, evidence=evidence)
