@@ -211,7 +211,7 @@ class Comparison:
             durability = " but is not durable" if letter in doubtful else ""
             parts.append(f"{letter}{repeated_verb} in {len(times)}{total_text} ({factors} ×{next_words}){durability}")
         unclear = len(rankings) - sum(map(len, wins.values()))
-        return self.trust.condition + ", ".join(parts) + (f"; no clear difference in {unclear}." if unclear else ".")
+        return self.trust.condition + ", ".join(parts) + (f"; undecided in {unclear}." if unclear else ".")
 
     def ranking(self, name: str) -> list[Rank]:
         """Return the sides in a step, the fastest first; empty for a single side with a single round."""

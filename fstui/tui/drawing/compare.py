@@ -32,7 +32,7 @@ from fstui.tui.drawing.cells import (
 from fstui.tui.drawing.report import section_lines
 from fstui.tui.styles import AREA, BAD, FAINT, HEAD
 
-_BAR_TITLE, _MIN_BAR_WIDTH, _MAX_BAR_WIDTH, _RATIO, _RATIO_WIDTH = " ", 5, 110, "VS A", 8
+_BAR_TITLE, _MIN_BAR_WIDTH, _MAX_BAR_WIDTH, _RATIO, _RATIO_WIDTH = " ", 5, 60, "VS A", 8
 _MIN_MAP_LINES, _FRAME_LINES, _OTHER_LINES = 10, 2, 3
 STEPS = (
     Column("STEP", gap=0, cut="middle"),
@@ -44,7 +44,7 @@ STEPS = (
     Column("P99", 7, right=True, gap=2, from_width=60),
     Column("FLUSH/SYNC", 10, right=True, gap=2, from_width=72),
 )
-_B_RATIO, _HALF_BAR, _LEAD_SCALE = "B VS A", 3, LogScale(1.0, 2.0)
+_B_RATIO, _HALF_BAR, _LEAD_SCALE = "B VS A", 3, LogScale(1.0, 5.0)
 SIDE_BY_SIDE = (
     Column("STEP", gap=0, cut="middle"),
     Column("A RATE/S", 8, right=True),
@@ -90,13 +90,15 @@ def blocks(report: Report, height: int = 0) -> list[Card]:
 
 
 def _views(comparison: Comparison) -> Iterator[tuple[str, latency.LatencyView]]:
-    """Yield a name and a view for each side of the step with the largest lead."""
+    """Yield a name and a view for each side of the step with the largest lead, with a common time axis."""
     if (name := comparison.step_with_largest_lead) is not None:
-        for side in comparison.sides:
-            if middle_round := side.step(name):
-                title = f"{side.letter} {side.name}: {name}"
-                view = latency.step_view(middle_round.run, middle_round.measured)
-                yield title, replace(view, marks=tuple(mark for mark in view.marks if mark.name != LAST_RUN))
+        middle_rounds = [(side, middle) for side in comparison.sides if (middle := side.step(name))]
+        longest_s = max(middle.measured.elapsed_s for _, middle in middle_rounds)
+        for side, middle in middle_rounds:
+            title = f"{side.letter} {side.name}: {name}, largest difference"
+            view = latency.step_view(middle.run, middle.measured)
+            marks = tuple(mark for mark in view.marks if mark.name != LAST_RUN)
+            yield title, replace(view, marks=marks, length_s=max(longest_s, 1e-3))
 
 
 def _maps(views: Sequence[tuple[str, latency.LatencyView]], width: int, height: int) -> list[Text]:
@@ -126,6 +128,7 @@ def _steps(steps: Sequence[Section], comparison: Comparison, width: int) -> list
         columns = [replace(column, from_width=width) if column.title == _BAR_TITLE else column for column in columns]
     drawn = table(columns, (), width)
     for name, step in zip(tell_apart(names, widths["STEP"]), steps, strict=True):
+        fastest = comparison.ranking(step.title)[0].side.letter if comparison.lead(step.title) else None
         for index, (letter, per_s, share, ratio, *figures) in enumerate(step.rows):
             drawn_bar = plain_meter(float(cell_value(share) or 0), bar_width) if cell_text(share) else ""
             shown_ratio = ratio if index or cell_text(ratio) == NOT_DURABLE else ""  # the first side is always 1.00 ×
@@ -133,7 +136,7 @@ def _steps(steps: Sequence[Section], comparison: Comparison, width: int) -> list
                 shown_ratio = f"≈ {cell_text(ratio)}"
             cells = ("" if index else name, letter, per_s, drawn_bar, shown_ratio, *figures)
             _, row = table(columns, [tuple(map(cell_text, cells))], width)
-            colour_meters([row], AREA if index else f"dim {AREA}")
+            colour_meters([row], AREA if letter == fastest else FAINT)
             if shown_ratio:
                 row.highlight_words([cell_text(shown_ratio)], FAINT if step.title in unclear else HEAD)
             row.highlight_words([f" {NOT_DURABLE} "], BAD)
@@ -177,7 +180,7 @@ def _lead(comparison: Comparison, step_name: str) -> tuple[str, str]:
 
 
 def _lead_bar(comparison: Comparison, step_name: str) -> str:
-    """Return a bar from the middle to the faster side. A side that is twice as fast fills its half."""
+    """Return a bar from the middle to the faster side. A side that is five times as fast fills its half."""
     if (lead := comparison.lead(step_name)) is None:
         return ""
     bar = charts.bar(lead.factor, _LEAD_SCALE, _HALF_BAR)
