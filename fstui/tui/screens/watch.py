@@ -49,18 +49,18 @@ WAITS = (
     Column("WAITING", 7, right=True, gap=2, from_width=60),
     Column("FILE", gap=2, from_width=60, cut="left"),
 )
-_WIDE_SCREEN, _LONG_NAME_WIDTH = 100, 28
+_WIDE_SCREEN, _LONG_NAME_WIDTH = 104, 28
 _CELL_S = 4  # of the charts; their last column is the last second
 _MIN_SAMPLE_S = 0.5  # a shorter second, after a late one, is charted with the next: its rates are not exact
 DEVICES = (
-    Column("DEVICE", 14, gap=0),
+    Column("DEVICE", 13, gap=0),
     Column("WRITES/S", 8, right=True, gap=2),
     Column("BYTES/S", 10, right=True, gap=2, from_width=60),
     Column("WRITE P50", 9, right=True, gap=2, from_width=66),
     Column("FLUSHES/S", 9, right=True, gap=2),
     Column("FLUSH P50", 9, right=True, gap=2),
-    Column("FLUSH P99", 9, right=True, gap=2, from_width=86),
-    Column("FUA", 6, right=True, gap=2, from_width=92),
+    Column("FLUSH P99", 9, right=True, gap=2, from_width=79),
+    Column("FUA", 6, right=True, gap=2, from_width=87),
 )
 WRITERS = (Column("PROGRAM", gap=0), Column("WRITTEN/S", 10, right=True))
 
@@ -214,8 +214,8 @@ class WatchScreen(LiveWatchScreen):
         )
 
     def _draw_waits(self, width: int, height: int) -> list[Text]:
-        top = [rule(width, "programs that wait", "the last second")] if self.part("waits").has_frame else []
-        return [*top, *self._waits(width)]
+        overlap = "DEVICE MEAN: of all programs; CPU WAIT may overlap with it · " if width >= _WIDE_SCREEN else ""
+        return [rule(width, "programs that wait", f"{overlap}the last second"), *self._waits(width)]
 
     def _waits(self, width: int) -> list[Text]:
         """Draw the programs that waited, longest first. Without the kernel's trace, draw those that wrote most."""
