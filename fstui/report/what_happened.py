@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from html import escape
+from math import log
 from typing import NamedTuple
 
 from msgspec.structs import astuple
@@ -37,7 +38,7 @@ class Chart(NamedTuple):
     format_value: Callable[[float], str]
     logarithmic: bool = False
     full_scale: float | None = None
-    """None: the highest value."""
+    """None: a round number of bytes, from the highest value."""
 
     def peak(self, values: Iterable[float | None]) -> str:
         """Return the highest value; empty if it rounds to 0."""
@@ -45,11 +46,12 @@ class Chart(NamedTuple):
         return "" if peak.startswith("0") else peak
 
     def bounds(self, values: Iterable[float | None]) -> LogScale:
-        """Return the ends of the axis. A linear one ends at the highest value, a logarithmic one at round values."""
+        """Return the ends of the axis. They are round values."""
         nonzero = [value for value in values if value]
         top = self.full_scale or max(nonzero, default=1.0)
         if not self.logarithmic:
-            return LogScale(0.0, top)
+            unit = self.full_scale or 1024 ** int(log(max(top, 1), 1024))
+            return LogScale(0.0, round_bounds(top / unit)[1] * unit)
         return LogScale(round_bounds(min([*nonzero, top / 10]) / 2)[0], round_bounds(top)[1])
 
     def heights(self, values: Sequence[float | None]) -> list[float | None]:

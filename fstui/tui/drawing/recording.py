@@ -14,7 +14,7 @@ from rich.text import Text
 from fstui.model.quantities import count, counted, duration_ns, percent, rate, size
 from fstui.model.recording import Bucket, DeviceSecond, Incident, RecordedWait, Second, WhatHappened, Window, span
 from fstui.report.text import NONE
-from fstui.report.what_happened import CHARTS, Chart, incident_line
+from fstui.report.what_happened import CHARTS, Chart
 from fstui.tui.drawing import charts
 from fstui.tui.drawing.cells import (
     Column,
@@ -120,9 +120,10 @@ def timeline(view: RecordingView, width: int, height: int, figures: Sequence[Cha
     cursor = min(max(view.cell, 0), number - 1)
     buckets = [view.buckets.get(cell) for cell in range(number)]
     series = [(chart, [None if each is None else chart.value(each) for each in buckets]) for chart in figures]
-    shown = [(chart, values) for chart, values in series if chart.peak(values)][
-        : max((height - 2) // _MIN_CHART_ROWS, 1)
-    ]
+    shown = [(chart, values) for chart, values in series if chart.peak(values)]
+    if (height - 2) // _MIN_CHART_ROWS < len(shown):  # latencies and pressure show the cause
+        shown.sort(key=lambda each: not (each[0].logarithmic or each[0].full_scale))
+        shown = shown[: max((height - 1) // 3, 1)]
     rows = _chart_rows([chart for chart, _ in shown], max(height - 2, 1))
     device = bucket.device if (bucket := buckets[cursor]) else ""
     lines = [rule(width, f"one column is {_duration(view.cell_s)}", f"▲ {device}".rstrip())]
@@ -281,7 +282,7 @@ def _device_cells(device: DeviceSecond, elapsed_s: float, chart_ms: float | None
         device.device,
         rate(device.writes / elapsed_s),
         size(device.written_kib * 1024 / elapsed_s),
-        NONE if write_ms is None else duration_ns(write_ms * 1e6),
+        duration_ns(write_ms * 1e6) if write_ms else NONE,
         size(device.read_kib * 1024 / elapsed_s),
         rate(device.flushes / elapsed_s),
         duration_ns(device.flush_ms / device.flushes * 1e6) if device.flushes and device.flush_ms else NONE,
@@ -309,9 +310,11 @@ def incidents(view: RecordingView, width: int, height: int) -> list[Text]:
     listed, current = view.incidents, _incidents_at(view)[:1]
 
     def draw(index: int) -> Text:
-        text = incident_line(listed[index]).partition(";")[0].partition(" in ")[0]
+        incident = listed[index]
+        head, _, clause = incident.sentence.partition("; ")
+        text = f"{span(incident.start, incident.end)}: {head.partition(' in ')[0] if incident.program else clause}"
         text = text if drawn_width(text) <= width - 4 else text.partition(" (at most ")[0]
-        return line((f"   {fit(text, width - 4)}", HEAD if listed[index] in current else ""))
+        return line((f"   {fit(text, width - 4)}", HEAD if incident in current else ""))
 
     selected = next((index for index, incident in enumerate(listed) if incident.end > view.time), len(listed) - 1)
     title = rule(width, f"{counted(len(listed), 'incident')}, by time", "n, p")
