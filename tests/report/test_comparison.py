@@ -138,8 +138,7 @@ def test_the_answer_counts_the_steps_in_which_a_side_was_ahead() -> None:
         return Comparison([screens.RUN, replace(screens.RUN, id="other", steps=tuple(mixed))]).answer
 
     assert answer(2.0, 3.0, 0.5, 1.05) == (
-        "With one run of each, B was faster in 2 of 4 steps (2.00 to 3.00 ×), A in 1 (2.00 ×); "
-        "undecided in 1."
+        "With one run of each, B was faster in 2 of 4 steps (2.00 to 3.00 ×), A in 1 (2.00 ×); undecided in 1."
     )
     assert answer(1.0, 1.0) == "No clear difference in 2 steps."
     assert Comparison([run("a", 1.0), run("b", 2.0), run("c", 6.0)]).answer == (

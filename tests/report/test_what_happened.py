@@ -59,7 +59,7 @@ def test_the_timeline_names_the_devices_of_its_columns() -> None:
 def test_pressure_has_a_scale_to_100_percent() -> None:
     charts = {chart.name: chart for chart in report.CHARTS}
     assert charts["CPU pressure"].heights([None, 0.0, 0.05, 1.2]) == [None, 0.0, 0.05, 1.0]
-    assert charts["written/s"].heights([1.0, 4.0]) == [0.25, 1.0]
+    assert charts["written/s"].heights([1.0, 5.0]) == [0.2, 1.0]
     (line,) = (line for line in printed("plain", answer()).splitlines() if "CPU pressure" in line)
     assert set(line.split()[2]) == {"▁"} and "█" in text.sparkline([1.2], 1.0)
 

@@ -120,7 +120,7 @@ def test_an_age_that_may_be_too_low_is_charted() -> None:
     *_, lowest, _ = (text.plain for text in last_minutes(recent, None, 80, 12))
     _, unwritten_bytes, ages = lowest.split("┤")
     assert re.match(" {9}⢸⣿{19} ", unwritten_bytes), "40 of 60 s"
-    assert re.match(" {9}⢠", ages), "a lower bound from the first second"
+    assert re.match(" {9}⢀", ages), "a lower bound from the first second"
 
 
 def test_charts_show_the_highest_age_and_number_of_names() -> None:

@@ -123,7 +123,7 @@ def timeline(view: RecordingView, width: int, height: int, figures: Sequence[Cha
     shown = [(chart, values) for chart, values in series if chart.peak(values)]
     if (height - 2) // _MIN_CHART_ROWS < len(shown):  # latencies and pressure show the cause
         shown.sort(key=lambda each: not (each[0].logarithmic or each[0].full_scale))
-        shown = shown[: max((height - 1) // 3, 1)]
+        shown = shown[: max(height // 3, 1)]
     rows = _chart_rows([chart for chart, _ in shown], max(height - 2, 1))
     device = bucket.device if (bucket := buckets[cursor]) else ""
     lines = [rule(width, f"one column is {_duration(view.cell_s)}", f"▲ {device}".rstrip())]
