@@ -91,8 +91,8 @@ def moment_of(state: AtRisk) -> Moment:
 
 def _most(moments: Sequence[Moment]) -> Moment:
     """Return the maximum of each number, because they may be highest at different times."""
-    bytes_, *others = zip(*moments, strict=True)
-    return Moment(max(bytes_), *map(maximum, others))
+    bytes_, oldest_s, names = zip(*moments, strict=True)
+    return Moment(max(bytes_), max(oldest_s), maximum(names))
 
 
 def last_minutes(recent: RecentSamples[Moment], now: Moment | None, width: int, height: int) -> Sequence[Text]:
