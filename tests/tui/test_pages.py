@@ -7,7 +7,7 @@ from textual.pilot import Pilot
 from fstui.report import compare, explanation, glossary
 from fstui.tui.drawing.cells import headline
 from fstui.tui.drawing.compare import blocks
-from fstui.tui.screens.page_screen import TERMS, PageScreen, card_lines, comparison_screen, explain_screen, split_cards
+from fstui.tui.screens.page_screen import PageScreen, card_lines, comparison_screen, explain_screen, split_cards
 from fstui.tui.styles import WARNING
 from tests.factories import busy, screens
 from tests.tui.conftest import PreparedApp
@@ -88,19 +88,12 @@ async def test_explanation_lists_the_verdicts_of_a_rule() -> None:
 
 
 def test_two_columns_have_about_the_same_length() -> None:
-    cards = [card for card in explain_screen("flushes-missing").cards if card[0] != TERMS]
+    cards = explain_screen("flushes-missing").cards
     columns = split_cards(cards, 98)
     left, right = ([text.plain for card in column for text in card_lines(card, 98)] for column in columns)
     assert abs(len(left) - len(right)) < 20
     whole = [text.plain for card in cards for text in card_lines(card, 98) if text.plain.strip()]
     assert [text for text in left + right if text.strip() and "continued" not in text] == whole
-
-
-async def test_terms_are_alone_in_the_right_column() -> None:
-    async with PreparedApp().run_test(size=(200, 60)) as pilot:
-        lines = await page(pilot, explain_screen("flushes-arrive"))
-    (first,) = (text for text in lines if "── What to do next ──" in text)
-    assert "╭── Terms ──" in first[90:] and not any("continued" in text for text in lines)
 
 
 async def test_maps_of_a_comparison_are_side_by_side() -> None:

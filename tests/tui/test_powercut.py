@@ -44,10 +44,10 @@ async def test_steps_are_in_order() -> None:
     async with opened((80, 30)) as pilot:
         said = " ".join((await text(pilot)).split())
         words = (
-            "If you kill the VM",
+            "If you kill this VM",
             "On another machine with its own power supply",
             "ssh -o ServerAliveInterval=2 db7 fstui powercut write /srv/data --set sync=fsync | fstui powercut witness",
-            "Pull the wall plug",
+            "Pull every wall plug",
             "Do not reset, reboot",
             "ssh db7 fstui powercut verify /srv/data < acks.log",
             "One lost record proves",
@@ -139,7 +139,7 @@ async def test_hanging_history_does_not_delay_the_page(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(power_cut, "earlier_cuts", hangs)
     async with opened() as pilot:
-        assert "Pull the wall plug" in await text(pilot)
+        assert "Pull every wall plug" in await text(pilot)
         await pilot.press("s")
         assert "[x] s" in await text(pilot)
         assert "survived" not in screen_lines(pilot.app)[0]

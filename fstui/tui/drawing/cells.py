@@ -257,6 +257,17 @@ def paragraph(text: str, width: int, lead: str = " " * _INSET, style: str = "") 
     return [line((part, style)) for part in _wrap(text, width - 1, " " * len(lead), lead)]
 
 
+def name_lines(texts: Sequence[tuple[str, str]], width: int) -> list[Text]:
+    """Draw names in bold in a column of their own, each with its text."""
+    name_width = max(cell_len(name) for name, _ in texts)
+    lines: list[Text] = []
+    for name, text in texts:
+        drawn = paragraph(text, width, f"   {fit(name, name_width)}  ")
+        drawn[0].stylize(HEAD, 0, name_width + 3)
+        lines += drawn
+    return lines
+
+
 def headline(sentence: str, width: int, end: str, style: str = HEAD) -> list[Text]:
     """Draw a conclusion. Its text up to the first ``end`` has the style."""
     lines = paragraph(sentence, min(width, _MAX_HEADLINE_WIDTH), " ")

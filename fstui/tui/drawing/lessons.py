@@ -17,13 +17,25 @@ from fstui.model.quantities import duration_ns, rate, ratio
 from fstui.model.steps import Snapshot, Step
 from fstui.report.comparison import bar
 from fstui.report.figures import settings_words
-from fstui.report.glossary import entries, first_sentence, spelling, terms_in
+from fstui.report.glossary import spelling, terms_in
 from fstui.report.teaching import durations_ns
 from fstui.report.text import verdict_label
 from fstui.runs.lessons import CheckedClaim, Choice, Lesson, LessonRun, PlannedRun, TakenLesson
 from fstui.tui.drawing import charts, io_path, latency
-from fstui.tui.drawing.cells import Column, clickable, fit, fit_columns, fit_list, line, meter, paragraph, rule, spread
-from fstui.tui.drawing.report import term_lines
+from fstui.tui.drawing.cells import (
+    Column,
+    clickable,
+    fit,
+    fit_columns,
+    fit_list,
+    line,
+    meter,
+    name_lines,
+    paragraph,
+    rule,
+    spread,
+)
+from fstui.tui.drawing.report import short_term_lines, term_lines
 from fstui.tui.drawing.run import percentile
 from fstui.tui.progress import Progress
 from fstui.tui.styles import (
@@ -40,7 +52,6 @@ from fstui.tui.styles import (
     step_style,
     verdict_style,
 )
-from fstui.tui.widgets.lines import UNBOUNDED
 from fstui.tui.widgets.table import TableContent, row_cells
 
 STAGES = ("predict", "run", "compare", "explain", "question")
@@ -61,8 +72,8 @@ _STEP_WIDTH, _RATE_WIDTH, _MIN_BAR_WIDTH = 22, 32, 6
 _ACTION_WIDTH, _MAX_TIME_CELLS = 22, 40
 _PROSE_WIDTH = 120
 _MIN_QUESTION_WIDTH = 90
-_MIN_MAP_WIDTH, _TWO_MAPS_FROM = 48, 80
-"""Width of a map; two narrower ones are shown from the second width, because a lesson compares."""
+_ALL_MAPS_FROM = 80
+"""From this width, the maps of all steps are side by side, because a lesson compares."""
 _MAX_LINEAR_RATIO = 50
 """If the highest rate is more than this many times the lowest one, the scale of the bars is logarithmic."""
 _OMITTED_SETTINGS = ("max_bytes_per_s", "prefill", "seconds")
@@ -266,54 +277,30 @@ def comparison(choice: Choice, chosen: int | None, claims: Sequence[CheckedClaim
 
 def expected(choice: Choice, chosen: int | None, width: int) -> list[Text]:
     """Draw the question and the answer that the student expects."""
-    answer = paragraph(choice.choices[chosen - 1], width, f"   ▸ {chosen}  ") if chosen else []
-    return [line(), rule(width, "your prediction"), *prose(choice.ask, width, HEAD), *answer]
+    answer = paragraph(choice.choices[chosen - 1], width, "   you expect: ") if chosen else []
+    return [line(), rule(width, "the question"), *prose(choice.ask, width, HEAD), *answer]
 
 
-def question_terms(lesson: Lesson, width: int, *, full: bool = False) -> list[Text]:
-    """Draw one sentence for each term that the question uses.
-
-    ``full``: draw all terms of the lesson, those that are not its own with their whole definitions. The definition of
-    one of its own terms may reveal the answer.
-    """
+def question_terms(lesson: Lesson, width: int) -> list[Text]:
+    """Draw one sentence for each term that the question uses. A whole definition may reveal the answer."""
     names = terms_in(" ".join((lesson.text, lesson.predict.ask, *lesson.predict.choices)))
-    names = tuple(dict.fromkeys((*names, *lesson.words))) if full else names
-    texts = [entries()[name].text if full and name not in lesson.words else first_sentence(name) for name in names]
-    terms = list(zip(map(spelling, names), texts, strict=True))
-    title = "terms in this lesson" if full else "terms in the question"
-    return _labelled(title, terms, width, "g: all terms", spaced=full) if names else []
+    heading = [line(), rule(width, "terms in the question", "g: all terms")]
+    return [*heading, *short_term_lines(names, width)] if names else []
 
 
 def how_it_works(width: int) -> list[Text]:
-    stages = _labelled("how a lesson works", list(zip(STAGES, _STAGE_TEXTS, strict=True)), width)
-    return [*stages, *prose("The disks follow a physical model: nothing is measured on real storage.", width)]
+    stages = name_lines(list(zip(STAGES, _STAGE_TEXTS, strict=True)), width)
+    heading = [line(), rule(width, "how a lesson works")]
+    return [*heading, *stages, *prose("The disks follow a physical model: nothing is measured on real storage.", width)]
 
 
 def figures(width: int) -> list[Text]:
-    return _labelled("what the runs will show", _FIGURES, width)
+    return [line(), rule(width, "what the runs will show"), *name_lines(_FIGURES, width)]
 
 
-def _labelled(
-    title: str, texts: Sequence[tuple[str, str]], width: int, remark: str = "", *, spaced: bool = False
-) -> list[Text]:
-    name_width = max(cell_len(name) for name, _ in texts)
-    lines = [line(), rule(width, title, remark)]
-    for index, (name, text) in enumerate(texts):
-        meaning = paragraph(text, width, f"   {fit(name, name_width)}  ")
-        meaning[0].stylize(HEAD, 0, name_width + 3)
-        lines += [*([line()] if spaced and index else []), *meaning]
-    return lines
-
-
-def meanings(lesson: Lesson, width: int, height: int = UNBOUNDED) -> list[Text]:
-    """Draw the meanings of the lesson's terms, or of the first ones that fit."""
+def meanings(lesson: Lesson, width: int) -> list[Text]:
     names = tuple(dict.fromkeys((*lesson.words, *terms_in(lesson.explain))))
-    while names:
-        lines = [line(), rule(width, "terms in this lesson", "g: all terms"), *term_lines(names, width)]
-        if len(lines) <= height:
-            return lines
-        names = names[:-1]
-    return []
+    return [line(), rule(width, "terms in this lesson", "g: all terms"), *term_lines(names, width)]
 
 
 def disks(lesson: Lesson, planned: Sequence[PlannedRun], width: int) -> list[Text]:
@@ -358,23 +345,34 @@ def heat_maps(
     *,
     frame: bool,
 ) -> list[Text]:
-    """Draw the latencies of the steps side by side, with a shared axis. If not all fit, draw the newest ones.
+    """Draw the latencies of the steps side by side, with a shared axis. A narrow screen shows only the newest one.
 
-    The frame of a step that has not started shows its settings, so that the other frames do not move.
+    The place of a step that has not started shows its settings, so that the other maps do not move.
     """
+    rows = height - 1 - frame
     settings = {
-        f"{run.label}: {step.name}": [line(f"   {setting}") for setting in _settings(step.settings.as_dict())]
+        _full_name(lesson, run.label, step.name): _setting_lines(step.settings.as_dict(), rows)
         for run, plan in zip(lesson.runs, planned, strict=False)
         for step in plan.plan.steps
     }
     measured = {
-        f"{label}: {step.name}": _view(step)
+        _full_name(lesson, label, step.name): _view(step)
         for label, progress in progress_by_label.items()
         for step in _measured_steps(progress)
     }
-    number = max(width // _MIN_MAP_WIDTH, 1 + (width >= _TWO_MAPS_FROM))
-    views = settings | measured if frame and len(settings) <= number else measured
-    return latency.heat_maps(list(views.items())[-number:], width, height, frame=frame) if views else []
+    views: Sequence[tuple[str, latency.LatencyView | list[Text]]] = list((settings | measured).items())
+    if width < _ALL_MAPS_FROM:
+        views = list(measured.items())[-1:]
+    return latency.heat_maps(views, width, height, frame=frame) if views else []
+
+
+def _full_name(lesson: Lesson, label: str, step_name: str) -> str:
+    return step_name if len(lesson.runs) == 1 else f"{label}: {step_name}"
+
+
+def _setting_lines(settings: Mapping[str, Any], rows: int) -> list[Text]:
+    lines = [line("   ", words) for words in _settings(settings)]
+    return [*lines, *[line()] * (rows - len(lines))][:rows]
 
 
 def _view(step: Step | Snapshot) -> latency.LatencyView:
@@ -417,7 +415,7 @@ def _measured_rates(lesson: Lesson, result: TakenLesson, width: int) -> list[Tex
         for step in run.steps:
             name = str(step["name"])
             if rate_per_s := result.rates_per_s.get(f"{run.label}/{name}"):
-                label = name if len(lesson.runs) == 1 else f"{run.label}: {name}"
+                label = _full_name(lesson, run.label, name)
                 label_and_rate = f"   {fit(label, _RATE_WIDTH)}{rate(rate_per_s):>10}/s  "
                 lines.append(line(label_and_rate, (draw_bar(rate_per_s), AREA)))
     return lines

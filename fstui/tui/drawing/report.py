@@ -18,7 +18,7 @@ from fstui.report.database_details import notes
 from fstui.report.formats import plain
 from fstui.report.sections import Section
 from fstui.report.text import GLYPHS, SPEED_GLYPHS
-from fstui.tui.drawing.cells import fit, labelled_lines, line, paragraph, selectable_row, side_by_side
+from fstui.tui.drawing.cells import fit, labelled_lines, line, name_lines, paragraph, selectable_row, side_by_side
 from fstui.tui.styles import AREA, FAINT, HEAD, speed_style, verdict_style
 
 IS_IT_SLOW = "is-it-slow"
@@ -68,6 +68,13 @@ def term_lines(names: Sequence[str], width: int) -> list[Text]:
         terms = [_term(name, width // columns) for name in names[start : start + columns]]
         lines += [*side_by_side(terms, width // columns), line()]
     return lines[:-1]
+
+
+def short_term_lines(names: Sequence[str], width: int) -> list[Text]:
+    """Draw one sentence for each term."""
+    from fstui.report import glossary  # noqa: PLC0415  not needed for the first frame
+
+    return name_lines([(glossary.spelling(name), glossary.first_sentence(name)) for name in names], width)
 
 
 def _term(name: str, width: int) -> list[Text]:

@@ -177,7 +177,6 @@ class LessonScreen(BaseScreen):
         self._saver: Worker[None] | None = None
         self._pace = pace
         self._planned_runs: list[PlannedRun] = []
-        self.add_class("-reading")
         self._disks = {run.label: run.title or simulation.find(run.disk).title for run in lesson.runs}
 
     def compose(self) -> ComposeResult:
@@ -240,7 +239,6 @@ class LessonScreen(BaseScreen):
     def _show_stage(self, stage: str) -> None:
         self.stage = stage
         self.set_class(stage == "run", "-running")
-        self.set_class(stage == "explain", "-reading")
         self.query_one("#pages").scroll_home(animate=False)
         if stage == "run":
             self.run_all()
@@ -310,53 +308,47 @@ class LessonScreen(BaseScreen):
         if self.has_class("-huge"):
             for part in self._further_parts(width):
                 min(columns, key=len).extend(part)
-            height = max(*map(len, columns), self.size.height - OTHER_LINES if self.stage == "predict" else 0)
+            height = max(map(len, columns))
             for column in columns:
                 column.extend([line()] * (height - len(column)))
         return columns
 
     def _draw_text(self, width: int) -> list[Text]:
-        lesson, is_huge = self.lesson, self.has_class("-huge")
+        lesson, is_huge, is_narrow = self.lesson, self.has_class("-huge"), self.has_class("-narrow")
         experiment = [rule(width, "the experiment"), *drawing.prose(lesson.text, width)]
         explanation = [rule(width, "why"), *drawing.explanation(lesson, width)]
         match self.stage:
             case "predict":
                 question = drawing.question(self._prompt, lesson.predict, self.prediction, width)
                 steps = drawing.planned_steps(lesson, self._planned_runs, width) if self.has_class("-wide") else []
-                return [*experiment, line(), *question, *steps]
+                return [*question, line(), *experiment] if is_huge else [*experiment, line(), *question, *steps]
             case "run":
                 runs = [rule(width, self._prompt, "simulated", style=KEY), *self._runs(width)]
                 expected = drawing.expected(lesson.predict, self.prediction, width)
-                return [*runs, *expected, line(), *experiment] if is_huge else runs
+                return [*runs, *expected[2 * is_narrow :], *([line(), *experiment] if is_huge else [])]
             case "compare":
                 return drawing.comparison(lesson.predict, self.prediction, self._claims, width)
             case "explain":
-                if self.has_class("-narrow"):
+                if is_narrow:
                     measured = [rule(width, _MEASURED), *drawing.runs(lesson, self._progress, None, width)]
                     return [*measured, *explanation]
-                height = self.size.height - OTHER_LINES - len(explanation)
-                return [*explanation, *(drawing.meanings(lesson, width, height) if is_huge else [])]
-        question = drawing.question(
-            self._prompt, lesson.question, self.answer, width, remark="right" if self.answer else ""
-        )
-        return [*question, line(), *explanation] if is_huge else question
+                return explanation
+        remark = "right" if self.answer else ""
+        return drawing.question(self._prompt, lesson.question, self.answer, width, remark=remark)
 
     def _runs(self, width: int) -> list[Text]:
         return drawing.runs(self.lesson, self._progress, self._disks, width)
 
     def _further_parts(self, width: int) -> list[list[Text]]:
         """Return what a huge screen shows in addition, each part in the column that is shorter so far."""
-        steps = drawing.planned_steps(self.lesson, self._planned_runs, width)
         disks = drawing.disks(self.lesson, self._planned_runs, width)
         match self.stage:
             case "predict":
-                terms = drawing.question_terms(self.lesson, width, full=True)
-                return [terms, disks, steps, drawing.figures(width), drawing.how_it_works(width)]
+                terms = drawing.question_terms(self.lesson, width)
+                return [disks, terms, drawing.figures(width), drawing.how_it_works(width)]
             case "run" | "compare":
-                return [disks, steps]
-            case "question":
-                return [drawing.claim_lines(self._claims, width), disks]
-        return []
+                return [disks, drawing.planned_steps(self.lesson, self._planned_runs, width)]
+        return [disks]
 
     @property
     def _claims(self) -> list[CheckedClaim]:
@@ -376,21 +368,14 @@ class LessonScreen(BaseScreen):
         if self.stage == "question" and self.has_class("-narrow"):
             room = self.size.height - OTHER_LINES - len(self._draw_text(width))
             return [*measured, *(reach if len(measured) + len(reach) <= room else [])]
-        if self.stage != "explain":
-            return [*measured, *reach, *([] if is_huge else disks)]
-        if not is_huge:
-            above = [] if self.has_class("-narrow") else measured  # a narrow screen shows it above the text
-            return [*above, *reach, *disks]
-        drawn = [*measured, *reach, *disks]
-        height = self.size.height - len(drawn) - OTHER_LINES
-        if height >= MIN_MAP_LINES:
-            drawn += [line(), *drawing.heat_maps(self.lesson, [], self._progress, width, height, frame=False)]
-        return drawn
+        is_above = self.stage == "explain" and self.has_class("-narrow")  # it is above the text
+        return [*([] if is_above else measured), *reach, *([] if is_huge else disks)]
 
     def _draw_map(self, width: int, height: int) -> list[Text]:
-        if height < MIN_MAP_LINES:
+        has_results = self.stage not in ("predict", "run")
+        if height < MIN_MAP_LINES or (self.stage == "predict" and not self.has_class("-huge")):
             return []
-        frame, planned = self.part("text").has_frame, self._planned_runs if self.stage == "run" else []
+        frame, planned = self.part("text").has_frame, [] if has_results else self._planned_runs
         return drawing.heat_maps(self.lesson, planned, self._progress, width, height, frame=frame)
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import product
 from typing import ClassVar
@@ -16,10 +16,9 @@ from textual.containers import Container, Vertical, VerticalScroll
 from fstui.model.judgement import VERDICTS
 from fstui.model.quantities import counted
 from fstui.model.run import Run
-from fstui.report.sections import Section
 from fstui.tui.commands import BACK, COPY, EVERYWHERE, HELP, LIST, PALETTE, QUIT, Command, key_names
 from fstui.tui.drawing.cells import Card, Column, fit_columns, headline, line, paragraph, rule, title_line
-from fstui.tui.drawing.report import section_lines, term_lines
+from fstui.tui.drawing.report import short_term_lines, term_lines
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.styles import FAINT, HEAD, KEY, verdict_style
 from fstui.tui.widgets.lines import DrawnLines
@@ -29,9 +28,11 @@ COPIED_WIDTH = 80
 MIN_NAMES_WIDTH = 97
 """Width inside the frame on a screen of 100 columns. A narrower help omits the names of commands."""
 _GENERAL = {command.id for command in (HELP, BACK, PALETTE, *EVERYWHERE)}
-NEXT, TERMS, TERMS_OF_SCREEN = "What to do next", "Terms", "terms of this screen"
+NEXT = "What to do next"
 MIN_TWO_COLUMN_WIDTH = 150
 """The width of the narrowest screen that shows two cards side by side."""
+MIN_PART_LINES = 10
+"""A card is not cut to leave fewer lines than this in the first column."""
 INDEX = (Column("TERMS", 20, gap=2), Column("MEANING", gap=2, from_width=60))
 """The columns of the index of terms."""
 
@@ -60,17 +61,12 @@ class Cards(VerticalScroll):
 
 
 def split_cards(cards: Sequence[Card], width: int) -> tuple[list[Card], list[Card]]:
-    """Distribute cards over two columns of about the same height. A card may continue in the second column.
-
-    The terms of a page have the second column to themselves, so that the text does not continue there.
-    """
-    if terms := [card for card in cards if card[0] in (TERMS, TERMS_OF_SCREEN)]:
-        return [card for card in cards if card not in terms], terms
+    """Distribute cards over two columns of about the same height. A card may continue in the second column."""
     columns: tuple[list[Card], list[Card]] = ([], [])
     lengths = [len(card_lines(card, width)) + 1 for card in cards]
     lines_left = sum(lengths) // 2  # of the first column
     for card, length in zip(cards, lengths, strict=True):
-        cut = _blank_line(card, width, lines_left) if 0 < lines_left < length else 0
+        cut = _blank_line(card, width, lines_left) if MIN_PART_LINES < lines_left < length else 0
         if cut:
             columns[0].append((card[0], partial(_part, card, 0, cut)))
             columns[1].append((f"{card[0]}, continued", partial(_part, card, cut, None)))
@@ -149,7 +145,8 @@ def help_screen(screen: BaseScreen, keymap: Mapping[str, str]) -> PageScreen:
         about: Card = (f"more about the {name} screen", partial(_bullets, more))
         is_short = len(card_lines(about, screen.size.width)) <= screen.size.height // 2
         cards.insert(0 if is_short else len(cards), about)  # the keys must not need a second page
-    cards += _term_cards(TERMS_OF_SCREEN, _terms_of(screen))
+    if terms := _terms_of(screen):
+        cards.append(("terms of this screen", partial(short_term_lines, terms)))
     return HelpScreen("help", cards, name, summary)
 
 
@@ -275,9 +272,9 @@ def comparison_screen(runs: Sequence[Run], height: int = 0) -> PageScreen:
     return PageScreen("compare", drawing.blocks(report, height), answer=answer, max_columns=1)
 
 
-def explain_screen(rule_name: str, conclusion: str = "") -> PageScreen:
-    """Return the page of a rule. ``conclusion``: what the rule found in the run from which the page was opened."""
-    from fstui.report import explanation, glossary  # noqa: PLC0415  it imports the rules
+def explain_screen(rule_name: str, draw_finding: Callable[[int], list[Text]] | None = None) -> PageScreen:
+    """Return the page of a rule. ``draw_finding`` draws what it found in the run from which the page was opened."""
+    from fstui.report import explanation  # noqa: PLC0415  it imports the rules
 
     def draw(markdown: str, width: int) -> list[Text]:
         rows = explanation.markdown_lines(markdown, width - 4)
@@ -299,19 +296,16 @@ def explain_screen(rule_name: str, conclusion: str = "") -> PageScreen:
     cards += [("More about what it means", partial(draw, more))] if more.strip() else []
     cards += [(title, partial(draw, text)) for title, _, text in (part.partition("\n") for part in parts)]
     cards.sort(key=lambda card: card[0] != NEXT)
-    cards[:0] = [("In this run", partial(section_lines, Section(lines=(conclusion,))))] if conclusion else []
+    cards[:0] = [("In this run", draw_finding)] if draw_finding else []
     answer = re.sub("[ \n]+", " ", answer.replace("`", ""))
-    related = dict.fromkeys(other for term in terms for other in glossary.entries()[term].see if other not in terms)
-    cards += [*_term_cards(TERMS, terms), *_term_cards("Related terms", tuple(related))]
+    cards += [("Terms", partial(short_term_lines, terms))] if terms else []
     return PageScreen("explain", cards, name, answer)
 
 
 def term_screen(name: str) -> PageScreen:
     from fstui.report import glossary  # noqa: PLC0415
 
-    cards = [*_term_cards("", [name]), *_term_cards("related terms", glossary.entries()[name].see)]
+    cards: list[Card] = [("", partial(term_lines, [name]))]
+    if related := glossary.entries()[name].see:
+        cards.append(("related terms", partial(term_lines, related)))
     return PageScreen("glossary", cards, glossary.spelling(name))
-
-
-def _term_cards(title: str, names: Sequence[str]) -> list[Card]:
-    return [(title, partial(term_lines, names))] if names else []

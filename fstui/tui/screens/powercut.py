@@ -14,12 +14,12 @@ from textual.app import ComposeResult
 from fstui.model.storage import Target
 from fstui.powercut.plan import write_command
 from fstui.powercut.verification import CutDeclaration, read_file
-from fstui.powercut.writing import MAY_NOT_START, is_on_root, root_below
+from fstui.powercut.writing import is_on_root, root_below
 from fstui.runs import power_cut
 from fstui.tui.commands import BACK, COPY, HELP, LIST, QUIT, Command
 from fstui.tui.drawing import io_path
 from fstui.tui.drawing.cells import MIN_FRAME_WIDTH, Card, paragraph, title_line
-from fstui.tui.drawing.report import term_lines
+from fstui.tui.drawing.report import short_term_lines
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.screens.page_screen import Cards
 from fstui.tui.styles import FAINT, KEY, WARNING
@@ -27,23 +27,24 @@ from fstui.tui.styles import FAINT, KEY, WARNING
 Paragraph = tuple[str, str, str]
 """The beginning of the first line, the text, and the style."""
 _PULL = (
-    "Pull the wall plug of {host}, or both if there are two. First remove a laptop's battery. Do not reset, reboot or "
-    "use the power button: the disk would keep its power, or have time to save its cache."
+    "Remove a laptop's battery. Pull every wall plug of {host}. Do not reset, reboot or use the power button: that "
+    "could save the cache."
 )
 _PROVES = (
     "One lost record proves that the storage is not durable. If none is lost, it survived this cut with these "
     "settings. Five cuts say much more than one."
 )
 _GUEST = (
-    "If you kill the VM, the physical host keeps its cache, so the test shows only whether the VM passes its syncs on. "
-    "In step 4, then run the command with --cut host-stop. Do not press v."
+    "If you kill this VM ({guest}), you test only whether it passes syncs on. In step 4, then run the command with "
+    "--cut host-stop. Do not press v."
 )
+_TERMS = ("power-cut", "witness", "in-flight", "write-cache", "lying-disk", "protection")
 _STORAGE_WAS_CUT = "only the storage lost its power (such as a USB disk), not the host"
 _UNMOUNTABLE = "the filesystem could not be mounted after the cut"
 
 
 class PowerCutScreen(BaseScreen):
-    """Five steps: what to connect, when to pull the plug, what to run afterwards."""
+    """Four steps: what to connect, when to pull the plug, what to run afterwards."""
 
     KEYS = (
         Command("powercut.verify", "v,enter", "verify", "verify", "Name the witness's log and verify the cut."),
@@ -53,14 +54,14 @@ class PowerCutScreen(BaseScreen):
             "powercut.storage",
             "s",
             "toggle_storage_cut",
-            "only storage",
+            "storage",
             "Declare that only the storage lost its power.",
         ),
         Command(
             "powercut.unmountable",
             "m",
             "toggle_unmountable",
-            "no mount",
+            "mount",
             "Declare that the filesystem was not mountable.",
         ),
         HELP,
@@ -88,7 +89,7 @@ class PowerCutScreen(BaseScreen):
 
     def compose(self) -> ComposeResult:
         yield self.lines("title", self._draw_title, classes="line")
-        yield Cards(self._cards(), max_columns=1)
+        yield Cards(self._cards())
         yield self.footer_lines()
 
     def on_mount(self) -> None:
@@ -168,16 +169,16 @@ class PowerCutScreen(BaseScreen):
         cards: list[Card] = [(title, partial(_draw, paragraphs)) for title, paragraphs in parts.items()]
         if self.app.size.width < MIN_FRAME_WIDTH:
             return cards
-        terms = partial(term_lines, ("power-cut", "witness", "in-flight", "write-cache", "lying-disk", "protection"))
+        terms = partial(short_term_lines, _TERMS)
         return [*cards, ("I/O path", partial(io_path.tree, self._target)), ("terms of this screen", terms)]
 
     def _cut_steps(self) -> Iterator[Paragraph]:
         host, inventory = "this host", self.fstui.session.judged_filesystems().inventory
         if guest := inventory.host.virtualization:
-            yield " ! ", f"This host is a VM ({guest}). {_GUEST}", WARNING
+            yield " ! ", _GUEST.format(guest=guest), WARNING
             host = "the physical host"
         if is_on_root(self._target, inventory) or root_below(self._target):
-            yield " ! ", f"The root filesystem of {self.hostname} holds these records: {MAY_NOT_START}.", WARNING
+            yield " ! ", "The records are on the root filesystem, so this host may not start again.", WARNING
         if reason := io_path.stop(self._target):
             yield " ! ", f"{reason}, so the cut may lose records.", WARNING
         for directory in self.unverified_cuts:

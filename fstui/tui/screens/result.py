@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -187,15 +188,14 @@ class ResultScreen(BaseScreen):
         from fstui.tui.screens.page_screen import explain_screen  # noqa: PLC0415
 
         finding = self.chosen if isinstance(self.chosen, Finding) else next(iter(self.findings), None)
-        page, conclusion = (finding.rule, drawing.sentence(self.result, finding)) if finding else ("", "")
-        if isinstance(self.chosen, Detail) and self.chosen.page:
-            page, conclusion = self.chosen.page, self.result.speed.sentence
+        explained = self.chosen if isinstance(self.chosen, Detail) and self.chosen.page else finding
+        page = explained.page if isinstance(explained, Detail) else explained.rule if explained else ""
         if not page:
             self.say("This run has no finding, so there is no rule to explain.")
         elif not has_page(page):
             self.say(f"This version has no rule {page}. Judge the run again with fstui show --again.")
         else:
-            self.app.push_screen(explain_screen(page, conclusion))
+            self.app.push_screen(explain_screen(page, partial(self._explanation, explained, height=UNBOUNDED)))
 
     def action_open(self) -> None:
         """Open the selected row, but not at the first key press, which may have been meant for the run screen."""
