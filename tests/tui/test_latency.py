@@ -109,6 +109,12 @@ def test_percentiles_and_references_are_at_the_right() -> None:
     assert names == ["max", "published", "p99", "idle", "p90", "last", "p50"]
 
 
+def test_a_revolution_or_half_of_one_is_a_reference() -> None:
+    named = {step.name: dict(latency_map.marks(screens.RUN, step.name, step.settings)) for step in screens.RUN.steps}
+    assert named["same block, fdatasync"]["revolution"] == 2 * named["fdatasync"]["half rev."]
+    assert not {"revolution", "half rev."} & {*named["O_DIRECT"], *named["write, no sync"]}, "they are not synced"
+
+
 def test_no_dot_is_above_the_maximum() -> None:
     measured = replace(point(0.0, (10_485_760, 9)), max_ns=8_500_000)
     assert max(upper for _, upper, _ in next(latency_map.slices([measured])).cells) == 8_500_000

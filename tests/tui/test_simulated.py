@@ -4,10 +4,12 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from fstui.runs import simulation
+from fstui.simulate import stack as simulated_stack
 from fstui.tui.app import FstuiApp
-from fstui.tui.drawing import filesystem
+from fstui.tui.drawing import filesystem, io_path
 from fstui.tui.screens.result import ResultScreen
 from fstui.tui.screens.run import RunScreen
+from tests.factories.screens import PLAN
 from tests.tui.screen import screen_lines
 
 
@@ -54,6 +56,15 @@ async def test_the_flags_are_those_of_the_configuration_only() -> None:
         await pilot.pause()
         assert any("This host writes nothing." in line for line in screen_lines(app))
         assert "   The storage settings show no defect. Run a scenario here to test it." in lines
+
+
+def test_the_path_of_a_simulated_disk_shows_where_data_really_is() -> None:
+    target = simulated_stack.target(lying := simulation.find("hdd-7200-lying"))
+    expected, actual = (
+        [text.plain for text in io_path.expected_path(PLAN, target, 90, disk)] for disk in (None, lying)
+    )
+    assert any("should be" in line for line in expected) and not any("acknowledged by" in line for line in expected)
+    assert any("acknowledged by the cache" in line for line in actual)
 
 
 async def test_pulling_the_plug_shows_what_was_lost() -> None:
