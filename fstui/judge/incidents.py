@@ -521,9 +521,8 @@ def _short_of_cpu(facts: IncidentFacts) -> Explanation | None:
     host = ""
     if host_share is not None:
         host = f" (some process of this host waited for one in {percent(host_share)} of the time)"
-    if facts.cpu_share >= CPU_WAIT_SHARE:
-        return Explanation("cpu", f"it waited for a CPU{host}, not for the disk")
-    return Explanation("cpu", f"for up to {percent(facts.cpu_share)} of that time, it waited for a CPU{host}")
+    share = percent(min(facts.cpu_share, 1.0))
+    return Explanation("cpu", f"for up to {share} of that time, it waited for a CPU{host}")
 
 
 _RULES = (
