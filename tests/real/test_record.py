@@ -105,4 +105,4 @@ def test_what_happened_answers_in_every_format(workshop: Path) -> None:
 def test_without_a_recording_the_answer_says_what_to_do(workshop: Path) -> None:
     done = headless.call("what-happened")
     assert (done.returncode, done.stdout) == (2, b"")
-    assert b"Start 'fstui record'" in done.stderr
+    assert b"For later questions: 'fstui record'" in done.stderr

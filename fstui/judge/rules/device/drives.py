@@ -110,7 +110,7 @@ def fua_ignored(case: Case) -> Iterator[Conclusion]:
 
     - Td is less than 1.5 × Tw, and Ts is more than 5 × Td.
     - On an SSD, Td is less than 200 µs, and Ts − Tw is at least 200 µs.
-    - Each lowest device supports FUA, its write cache is on, and the drive does not report that it is off.
+    - Each lowest device supports FUA, and its write cache is on.
 
     ## What it proves, and what it does not
     The finding is only about FUA: fdatasync may be durable on this drive. The opposite, a forced write that is slower
