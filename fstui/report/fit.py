@@ -50,7 +50,7 @@ def sections(run: Run, product_names: Sequence[str] = ()) -> tuple[Section, Sect
             without_threshold.setdefault(fit.measured, []).append(fit.product)
     points = tuple((measured, ("; ".join(names),)) for measured, names in without_threshold.items())
     is_starved = any(fit.measured.endswith(SHORT_OF_CPU) for fit in fits)
-    lines = ("Measure again when the host has CPU time to spare.",) * is_starved
+    lines = ("Measure again when the host has CPU time to spare.",) if is_starved else ()
     compared = Section("Compared with what products require", _HEADER, rows, lines)
     return compared, Section(_ONE_CLIENT + _IF_REAL * (not trusted), points=points)
 
