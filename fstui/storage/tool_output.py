@@ -28,7 +28,7 @@ ToolOutputs = Mapping[str, ToolOutput]
 NO_OUTPUTS: ToolOutputs = {}
 ROOT_ONLY = frozenset({"dmsetup", "hdparm", "losetup", "nvme", "smartctl"})
 _ABSENCE_MESSAGES = ("No such file or directory", "Not a directory")
-"""Messages of stat(1), in the C locale, if a path does not exist."""
+"""Messages of stat(1) and realpath(1), in the C locale, if a path does not exist."""
 
 
 def command_line(command: Command) -> str:
@@ -42,7 +42,7 @@ def output_of(tool_outputs: ToolOutputs, command: Command) -> str | None:
 
 
 def reports_absence(tool_outputs: ToolOutputs, command: Command) -> bool:
-    """Return whether stat(1) reported that nothing is at its path."""
+    """Return whether stat(1) or realpath(1) reported that nothing is at its path."""
     result = tool_outputs.get(command_line(command))
     return result is not None and (result.error or "").endswith(_ABSENCE_MESSAGES)
 

@@ -12,7 +12,7 @@ from fstui.model.storage import Target
 from fstui.storage.counters import read_counters
 from fstui.storage.hotplug import Watch
 from fstui.storage.survey import commands, survey, target_of
-from fstui.storage.tool_output import ToolOutput, command_line
+from fstui.storage.tool_output import ToolOutput, ToolOutputs, command_line
 from tests.factories.looking import read, roles
 from tests.real import disks
 
@@ -102,11 +102,26 @@ def test_overlay_on_unmounted_filesystem_is_not_followed(opened: ExitStack, tmp_
     held = tmp_path / "held"
     point = opened.enter_context(overlay_in_memory(held, tmp_path / "merged"))
     disks.sh("umount", "--lazy", held)
-    stat_commands = [command for command in commands(survey()) if command[0] == "stat"]
-    tool_outputs = {command_line(command): ToolOutput(**run(list(command))) for command in stat_commands}
-    found = target_of(str(point), survey(tool_outputs=tool_outputs))
+    found = target_of(str(point), survey(tool_outputs=real_path_outputs()))
     assert [node.kind for node in found.stack] == ["overlay"]
     assert read(found.stack[0], "missing")[0] == f"{held}/upper: nothing is there"
+
+
+def test_overlay_mounted_through_a_symbolic_link(opened: ExitStack, tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "held")
+    opened.enter_context(overlay_in_memory(tmp_path / "held", tmp_path / "other"))
+    for layer in ("upper2", "work2"):
+        (link / layer).mkdir()
+    options = f"lowerdir={link}/lower,upperdir={link}/upper2,workdir={link}/work2"
+    point = opened.enter_context(disks.mounted("overlay", tmp_path / "merged", "overlay", options))
+    found = target_of(str(point), survey(tool_outputs=real_path_outputs()))
+    assert [node.kind for node in found.stack] == ["overlay", "tmpfs", "tmpfs"]
+
+
+def real_path_outputs() -> ToolOutputs:
+    real_path_commands = [command for command in commands(survey()) if command[0] == "realpath"]
+    return {command_line(command): ToolOutput(**run(list(command))) for command in real_path_commands}
 
 
 def test_reused_mount_number_over_upperdir(opened: ExitStack, tmp_path: Path) -> None:

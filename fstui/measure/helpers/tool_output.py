@@ -25,7 +25,7 @@ MAX_BYTES = 100_000
 OUTPUT_LOCK = threading.Lock()
 OWN_PROGRAMS = {"nvme": "nvme_admin.py"}
 """fstui's own programs, by the name of the tool that they replace. The tool need not be installed."""
-PROGRAMS = frozenset({"dmsetup", "hdparm", "losetup", "nvme", "smartctl", "stat", "zfs", "zpool"})
+PROGRAMS = frozenset({"dmsetup", "hdparm", "losetup", "nvme", "realpath", "smartctl", "stat", "zfs", "zpool"})
 """The programs that may run. The callers use them only to read."""
 SMARTCTL_FAILED = 0b11
 """The bits of smartctl's exit status for a failure. The other bits report the state of the disk (smartctl(8))."""

@@ -1,6 +1,6 @@
 import pytest
 
-from fstui.storage.layers.filesystems.overlay import stat_command
+from fstui.storage.layers.filesystems.overlay import real_path_command
 from fstui.storage.survey import commands, survey
 from fstui.storage.tool_output import ToolOutput, ToolOutputs, command_line
 from tests.factories.box import Box
@@ -27,10 +27,8 @@ def test_overlay_is_on_the_filesystem_of_upperdir(box: Box, option: str, sync: s
 
 def test_unseen_upper_directory_gives_no_layers(box: Box) -> None:
     box.mount("overlay", "/", "overlay", super_options="rw,lowerdir=/l,upperdir=/var/lib/docker/u,workdir=/w")
-    asked = command_line(stat_command("/var/lib/docker/u"))
-    nowhere: ToolOutputs = {
-        asked: ToolOutput(error="stat: cannot statx '/var/lib/docker/u': No such file or directory")
-    }
+    asked = command_line(real_path_command("/var/lib/docker/u"))
+    nowhere: ToolOutputs = {asked: ToolOutput(error="realpath: /var/lib/docker/u: No such file or directory")}
     found = look(box, "/", tool_outputs=nowhere)
     assert edges(found) == {"mount:/": ()}
     assert found.lowest == ()
@@ -51,14 +49,26 @@ def test_missing_upperdir_is_not_followed(box: Box) -> None:
     """Its filesystem was unmounted lazily or moved, as in a live system after it left its first root."""
     box.mount("tmpfs", "/run", "tmpfs")
     box.mount("overlay", "/srv", "overlay", super_options="rw,lowerdir=/l,upperdir=/run/live/rw,workdir=/w")
-    nowhere = ToolOutput(error="stat: cannot statx '/run/live/rw': No such file or directory")
-    asked = command_line(stat_command("/run/live/rw"))
+    nowhere = ToolOutput(error="realpath: /run/live/rw: No such file or directory")
+    asked = command_line(real_path_command("/run/live/rw"))
     gone: ToolOutputs = {asked: nowhere}
     found = look(box, tool_outputs=gone)
     assert edges(found) == {"mount:/srv": ()}
     assert read(found.stack[0], "missing") == ("/run/live/rw: nothing is there", asked)
-    forbidden = ToolOutput(error="stat: cannot statx '/run/live/rw': Permission denied")
+    forbidden = ToolOutput(error="realpath: /run/live/rw: Permission denied")
     assert edges(look(box, tool_outputs={asked: forbidden}))["mount:/srv"] == ("mount:/run",)
+
+
+def test_links_in_the_path_of_upperdir_are_followed(box: Box) -> None:
+    """For example, /srv is a link to /mnt/data, and mountinfo shows the path as it was typed."""
+    box.disk("sda")
+    box.mount("/dev/sda", "/", "ext4")
+    box.mount("tmpfs", "/run", "tmpfs")
+    box.mount("overlay", "/merged", "overlay", super_options="rw,lowerdir=/l,upperdir=/srv/upper,workdir=/srv/work")
+    asked = command_line(real_path_command("/srv/upper"))
+    found = look(box, "/merged", tool_outputs={asked: ToolOutput(output="/run/store/upper\n")})
+    assert edges(found)["mount:/merged"] == ("mount:/run",)
+    assert read(found.stack[0], "upperdir_at") == ("/run/store/upper", asked)
 
 
 @pytest.mark.parametrize(("seen", "below"), [
@@ -72,10 +82,14 @@ def test_relative_upperdir_is_the_nearest_that_exists(box: Box, seen: list[str],
     box.mount("/dev/sdb", "/srv", "ext4")
     merged = "/srv/store/ab/merged"
     box.mount("overlay", merged, "overlay", super_options="rw,lowerdir=l/A:l/B,upperdir=ab/diff,workdir=ab/work")
-    found = look(box, merged, tool_outputs={command_line(stat_command(path)): ToolOutput(output="14") for path in seen})
+    found = look(
+        box,
+        merged,
+        tool_outputs={command_line(real_path_command(path)): ToolOutput(output=f"{path}\n") for path in seen},
+    )
     assert edges(found)[f"mount:{merged}"] == below
     if seen:
-        assert read(found.stack[0], "upperdir_at") == (seen[0], command_line(stat_command(seen[0])))
+        assert read(found.stack[0], "upperdir_at") == (seen[0], command_line(real_path_command(seen[0])))
 
 
 @pytest.mark.parametrize(("upperdir", "places"), [
@@ -84,4 +98,4 @@ def test_relative_upperdir_is_the_nearest_that_exists(box: Box, seen: list[str],
 def test_commands_for_an_upperdir(box: Box, upperdir: str, places: tuple[str, ...]) -> None:
     box.mount("/dev/sda", "/", "ext4")
     box.mount("overlay", "/srv/m", "overlay", super_options=f"rw,lowerdir=l,upperdir={upperdir},workdir=w")
-    assert {*map(stat_command, places)} == {*commands(survey(box.root), as_root=False)}
+    assert {*map(real_path_command, places)} == {*commands(survey(box.root), as_root=False)}
