@@ -126,7 +126,7 @@ class Stack:
             return kind(node.kind).waits_for(node, self.children(node), self.nodes[0])
 
         reached = walk(self.nodes[:1], lambda node: awaited(node) or ())
-        if any(awaited(node) is None for node in reached.values()):
+        if self.has_unseen_devices or any(awaited(node) is None for node in reached.values()):
             return ()
         return tuple(node for node in self.lowest if node.id in reached)
 

@@ -5,8 +5,8 @@ from fstui.model.storage import Node, Reading
 ATOMIC_WRITE_SIZE = "atomic_write_unit_max_bytes"
 """A reading of a device or a filesystem: the size of the largest write that is documented never to be torn."""
 DEVICE_UNSEEN = "device_unseen"
-"""A reading of a filesystem: the path of one of its devices, if that path does not exist here. That device is then
-missing from the stack, although it may have data."""
+"""A reading of a filesystem: the path or the purpose of one of its devices, if that device is not known here. The
+device is then missing from the stack, although it may have data."""
 SYNCED_WRITES = ("sync_option", "sync_flag")
 """Readings of a filesystem on which each write syncs itself: ``mount -o sync``, ``chattr +S``."""
 _OFF = frozenset({"nobarrier", "no", "0", "off"})

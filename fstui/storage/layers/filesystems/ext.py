@@ -2,10 +2,13 @@
 
 Readings: ``barrier``, ``data`` (ordered | journal | writeback), ``journal`` (yes | no). The ext4 driver serves ext2 and
 ext3 nearly everywhere. /proc/fs/ext4/<dev>/options is the full list of options; mountinfo omits the defaults.
+
+``device_unseen``: the journal is on a device of its own, but it is not known on which, as in a pid namespace.
 """
 
 from fstui.model.storage import Node, Reading
 from fstui.proc import MOUNTINFO, Mount
+from fstui.storage.layers.facts import DEVICE_UNSEEN
 from fstui.storage.layers.flushes import ExpectedFlushes, InPlace, Range, Sync
 from fstui.storage.layers.forwarding import ALL, SOMETIMES, Forwarded
 from fstui.storage.layers.readers import BARRIERS_OFF, FilesystemReader, LayerDescription, without_none
@@ -35,7 +38,7 @@ class ExtReader(FilesystemReader):
         members = self.members(mount)
         journal = _journal_name(self.tree, members[0]) if members else ""
         if journal not in self.sources.names.all:
-            return LayerDescription(members)
+            return LayerDescription(members, _unseen_journal(self.tree, members[0]) if members else ())
         return LayerDescription(tuple(dict.fromkeys((*members, journal))), roles={journal: "journal"})
 
     def settings(self, mount: Mount, device: str) -> tuple[Reading, ...]:
@@ -65,6 +68,14 @@ def _journal_name(tree: Tree, device: str) -> str:
     task = tree.integer(_journal_task(device))
     name = (tree.stripped(f"/proc/{task}/comm") or "") if task is not None and task > 0 else ""
     return name.removeprefix("jbd2/") if name.startswith("jbd2/") and len(name) != _TRUNCATED_LENGTH else ""
+
+
+def _unseen_journal(tree: Tree, device: str) -> tuple[Reading, ...]:
+    """Return a reading if the journal is not in the filesystem. An internal journal is named after the filesystem."""
+    journals, task = tree.names("/proc/fs/jbd2"), _journal_task(device)
+    if tree.integer(task) is None or not journals or any(name.startswith(f"{device}-") for name in journals):
+        return ()
+    return (Reading(what=DEVICE_UNSEEN, value="journal", path=task),)
 
 
 def _journal_reading(tree: Tree, device: str, data: str | None, options_path: str) -> tuple[Reading, ...]:

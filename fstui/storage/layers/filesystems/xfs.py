@@ -1,7 +1,7 @@
 """XFS, whose log and real-time data may have devices of their own (``logdev``, ``rtdev``).
 
-In a container, the path of the real-time device may not exist. The reading ``device_unseen`` then reports that files
-may be on a device that is not in the stack.
+In a container, the path of such a device may not exist. The path may also be outside /dev. ``device_unseen`` then
+reports that data or the log may be on a device that is not in the stack.
 """
 
 from fstui.model.storage import Node, Reading
@@ -19,8 +19,8 @@ class XfsReader(FilesystemReader):
         paths = {what: path for what in _ROLES if (path := mount.option(what))}
         devices = {what: name for what, path in paths.items() if (name := self.sources.names.by_path(path))}
         readings = [Reading(what=what, value=path, path=MOUNTINFO) for what, path in paths.items()]
-        if "rtdev" in paths and "rtdev" not in devices:
-            readings.append(Reading(what=DEVICE_UNSEEN, value=paths["rtdev"], path=MOUNTINFO))
+        unseen = (path for what, path in paths.items() if what not in devices)
+        readings += (Reading(what=DEVICE_UNSEEN, value=path, path=MOUNTINFO) for path in unseen)
         return LayerDescription(
             below=tuple(dict.fromkeys((*self.members(mount), *devices.values()))),
             readings=tuple(readings),

@@ -2,7 +2,9 @@ import pytest
 
 from fstui.storage.survey import survey
 from tests.factories.box import Box
+from tests.factories.evidence import verdict
 from tests.factories.looking import look, read, roles, target, trouble
+from tests.factories.steps import step
 
 
 @pytest.mark.parametrize(
@@ -62,3 +64,19 @@ def test_ext4_external_journal_is_in_the_stack(box: Box, thread: str, journal: d
     assert roles(found) == journal
     assert found.stack[0].below == ("sda", *journal)
     assert read(found.stack[0], "journal") == ("yes", "/sys/fs/ext4/sda/journal_task")
+
+
+@pytest.mark.parametrize(
+    ("journals", "is_unseen"), [(("sda-8",), False), (("sda-11",), False), (("sdb", "sdc-8"), True)]
+)
+def test_ext4_journal_of_another_pid_namespace(box: Box, journals: tuple[str, ...], is_unseen: bool) -> None:
+    """In a container, the journal's thread is not visible, so the device of an external journal is not known."""
+    box.disks("sda", "sdb")
+    box.mount("/dev/sda", "/srv", "ext4")
+    box.ext4("sda", "rw barrier data=ordered", journal=False)
+    box.write("/sys/fs/ext4/sda/journal_task", "0")
+    for journal in journals:
+        box.write(f"/proc/fs/jbd2/{journal}/info", "")
+    found = look(box)
+    assert (found.stack[0].reading("device_unseen") is not None) is is_unseen
+    assert verdict(found, step()).verdict == ("cannot-tell" if is_unseen else "consistent")
