@@ -1,10 +1,12 @@
 """Build the file: wheels for every platform, then pex, then the first lines of its shell part."""
 
+import io
 import json
 import os
 import re
 import subprocess
 import sys
+import zipfile
 from importlib.metadata import distribution
 from pathlib import Path
 
@@ -17,6 +19,12 @@ BOOT = Path(__file__).with_name("boot.sh")
 SHEBANG = b"#!/bin/sh\n"
 UNPACKED = re.compile(rb'INSTALLED_PEX="\$\{PEX_ROOT\}/(venvs/\d+/[0-9a-f]+)/[0-9a-f]+"')
 MAX_SHELL_BYTES = 1 << 16
+MAIN = "__main__.py"
+HAND_OVER = b"""import os, sys
+if sys.version_info < (3, 11) and "PEX_ROOT" not in os.environ:
+    os.execv("/bin/sh", ["sh", os.path.abspath(sys.argv[0])] + sys.argv[1:])
+"""
+"""Insert this before MAIN, for a start with ``python FILE``: boot.sh finds a newer Python, or says that none exists."""
 COMMITTED_AT = ("git", "log", "-1", "--format=%ct")
 WITHOUT_GIT = "315619200"
 """2 January 1980: a zip cannot contain an earlier time."""
@@ -46,7 +54,7 @@ def build(output: Path, workshop: Path) -> list[str]:
             platforms.append(described / f"{platform.name}.json")
             platforms[-1].write_text(json.dumps(platform.complete))
     _pex(output, wheels, platforms, ["fstui", *pinned], epoch)
-    _prepend(output)
+    prepend(output)
     return missing
 
 
@@ -111,14 +119,22 @@ def _pex(output: Path, wheels: Path, platforms: list[Path], what: list[str], epo
     )
 
 
-def _prepend(output: Path) -> None:
-    """Insert boot.sh between the shebang and the lines of pex: a zip may begin with anything (APPNOTE.TXT, 4.1.9)."""
+def prepend(output: Path) -> None:
+    """Insert boot.sh before the lines of pex, and HAND_OVER before those of MAIN.
+
+    A zip may begin with anything (APPNOTE.TXT, 4.1.9).
+    """
     built = output.read_bytes()
     found = UNPACKED.search(built[:MAX_SHELL_BYTES])
     if not built.startswith(SHEBANG) or found is None:
         raise NotBuilt(f"{output} does not begin as a shell script: has pex changed what --sh-boot makes?")
     ours = BOOT.read_bytes().replace(b"@VENVS@", found[1])
-    output.write_bytes(SHEBANG + ours + built.removeprefix(SHEBANG))
+    with zipfile.ZipFile(io.BytesIO(built)) as pex, output.open("w+b") as file:
+        pex_lines = built[len(SHEBANG) : min(entry.header_offset for entry in pex.infolist())]
+        file.write(SHEBANG + ours + pex_lines)
+        with zipfile.ZipFile(file, "a") as zipped:
+            for entry in pex.infolist():
+                zipped.writestr(entry, (HAND_OVER if entry.filename == MAIN else b"") + pex.read(entry.filename))
 
 
 def _run(*call: str | Path, **environment: str) -> str:

@@ -4,16 +4,17 @@ import os
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
 
 from tests.real import disks
-from tests.release.build import BOOT, CHECKOUT, pins
+from tests.release.build import BOOT, CHECKOUT, HAND_OVER, MAIN, pins, prepend
 from tests.release.platforms import every
 
 NOBODY = 65534
-MAIN = "from runpy import run_module; run_module('tests.release', run_name='__main__')"
+RUN_MODULE = "from runpy import run_module; run_module('tests.release', run_name='__main__')"
 
 
 @pytest.fixture
@@ -81,9 +82,24 @@ def test_a_host_without_python_gets_one_sentence(file: Path, tmp_path: Path, unp
     assert place.exists() == unpacked
 
 
+@pytest.mark.parametrize("newest", ["3, 11", "4, 0"])
+def test_an_old_python_starts_the_shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, newest: str) -> None:
+    """This Python is an old one if 4.0 is needed."""
+    file = tmp_path / "fstui.pyz"
+    file.write_text('#!/bin/sh\nINSTALLED_PEX="${PEX_ROOT}/venvs/4/abc/def"\necho "shell: $1"; exit\n')
+    with zipfile.ZipFile(file, "a") as zipped:
+        zipped.writestr(MAIN, "print('python:', sys.argv[1])\n")
+    monkeypatch.setattr("tests.release.build.HAND_OVER", HAND_OVER.replace(b"3, 11", newest.encode()))
+    prepend(file)
+    call = [sys.executable, file, "a b"]
+    clean = {"PATH": os.environ["PATH"], "FSTUI_UNPACK": str(tmp_path / "place")}
+    done = subprocess.run(call, env=clean, capture_output=True, text=True, check=False)
+    assert done.stdout == ("shell: a b\n" if newest == "4, 0" else "python: a b\n"), done.stderr
+
+
 def test_a_build_without_its_tools_says_what_to_install(tmp_path: Path) -> None:
     """An interpreter that sees only the standard library."""
-    call = [sys.executable, "-I", "-S", "-c", f"import sys; sys.path.insert(0, {str(CHECKOUT)!r})\n{MAIN}"]
+    call = [sys.executable, "-I", "-S", "-c", f"import sys; sys.path.insert(0, {str(CHECKOUT)!r})\n{RUN_MODULE}"]
     done = subprocess.run(call, cwd=tmp_path, capture_output=True, text=True, check=False)
     (sentence,) = done.stderr.splitlines()
     assert done.returncode == 2 and "pip install '.[release]'" in sentence
