@@ -361,21 +361,22 @@ def _backing_file_text(facts: IncidentFacts) -> str:
     if not facts.main_wait or not ms or ms < MIN_LONGEST_SHARE * facts.longest_s * 1000:
         return ""
     waited = f"{device} waited up to {duration_ns(ms * 1e6)} for its backing file {file}"
-    return f"{waited}. So the storage below {device} may have taken the time"
+    return f"{waited}. So the delay may have been in the storage below {device}"
 
 
 def _flushes_text(facts: IncidentFacts) -> str:
     """Return whether the flushes explain the wait. The time of the writes alone does not exclude the device."""
     worst_ms, typical_ms = facts.worst_flush_ms, facts.typical_flush_ms
     if worst_ms is None:
-        return f", but none of its flushes were counted. So it is not known whether {facts.device} took the time"
+        return f", but none of its flushes were counted. So it is not known whether the delay was in {facts.device}"
     if not facts.is_flush_slow:
         if lack_of_cpu := _lack_of_cpu(facts):
             return f", but {lack_of_cpu}"
-        return ". So the filesystem or the program probably took the time"
+        return ". So the delay was probably in the filesystem or the program"
     usual = "" if typical_ms is None else f" (at other times {duration_ns(typical_ms * 1e6)})"
     return (
-        f", but a flush took at least {duration_ns(worst_ms * 1e6)}{usual}. So {facts.device} may have taken the time"
+        f", but a flush took at least {duration_ns(worst_ms * 1e6)}{usual}. So the delay may have been in "
+        f"{facts.device}"
     )
 
 
@@ -384,7 +385,7 @@ def _lack_of_cpu(facts: IncidentFacts) -> str:
     host_share = pressure_share(facts.seconds, CPU) or 0.0
     if host_share < CPU_SHARE or (facts.cpu_share is not None and facts.cpu_share < MIN_WAIT_SHARE):
         return ""
-    return f"processes waited for a CPU in {percent(host_share)} of that time. So that may be the cause"
+    return f"processes waited for a CPU for {percent(host_share)} of that time. So that may be the cause"
 
 
 def _no_device(facts: IncidentFacts) -> Explanation | None:
@@ -401,7 +402,7 @@ def _short_of_memory(facts: IncidentFacts) -> Explanation | None:
     share = facts.memory_share
     if share is None or share < MEMORY_WAIT_SHARE:
         return None
-    return Explanation("memory", f"processes waited for memory in {percent(share)} of that time")
+    return Explanation("memory", f"processes waited for memory for {percent(share)} of that time")
 
 
 def _io_limit(facts: IncidentFacts) -> Explanation | None:
@@ -520,9 +521,9 @@ def _short_of_cpu(facts: IncidentFacts) -> Explanation | None:
         return None
     host = ""
     if host_share is not None:
-        host = f" (some process of this host waited for one in {percent(host_share)} of the time)"
+        host = f" (on this host, processes waited for a CPU for {percent(host_share)} of the time)"
     share = percent(min(facts.cpu_share, 1.0))
-    return Explanation("cpu", f"for up to {share} of that time, it waited for a CPU{host}")
+    return Explanation("cpu", f"it waited for a CPU for up to {share} of that time{host}")
 
 
 _RULES = (

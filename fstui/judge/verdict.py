@@ -137,7 +137,7 @@ def _reason(case: Case) -> _Reason:
         return "not measured", sentence, (_COUNT_FLUSHES,)
     failures = [step.error for step in case.steps.all if step.error]
     if len(failures) == len(case.steps.all):
-        sentence = f"Every step failed, the first with {failures[0].text}, so nothing can be judged."
+        sentence = f"Every step failed, so nothing can be judged. First error: {failures[0].text}."
         return "every step failed", sentence, (_REMEDIES.get(failures[0].errno, _OTHER_REMEDY),)
     if not case.steps.synced:
         max_syncs = max((write_step.syncs for write_step in case.steps.measured if write_step.sync_method), default=0)

@@ -138,8 +138,8 @@ WORKER = stalled(RecordedWait(program="kworker", kernel=True, file="/srv/good.im
 SLOW_FLUSH = between(597, 597, disk(flushes=1, flush_ms=2600))
 SHORT_FLUSH = between(597, 597, disk(flushes=1, flush_ms=60))
 NO_FLUSHES = between(590, 600, disk(flushes=0, flush_ms=0))
-DEVICE_EXCLUDED = "So the filesystem or the program probably took the time"
-WAITED_BELOW = "; vda waited up to 2.6 s for its backing file /srv/good.img. So the storage below vda may have taken "
+DEVICE_EXCLUDED = "So the delay was probably in the filesystem or the program"
+WAITED_BELOW = "; vda waited up to 2.6 s for its backing file /srv/good.img. So the delay may have been "
 
 
 @pytest.mark.parametrize(
@@ -147,8 +147,12 @@ WAITED_BELOW = "; vda waited up to 2.6 s for its backing file /srv/good.img. So 
     [
         (quiet, ETCD, f"; vda completed writes as usual (median 2.0 ms). {DEVICE_EXCLUDED}"),
         (SHORT_FLUSH, ETCD, DEVICE_EXCLUDED),
-        (SLOW_FLUSH, ETCD, ", but a flush took at least 2.6 s (at other times 2.0 ms). So vda may have taken the time"),
-        (NO_FLUSHES, ETCD, ", but none of its flushes were counted. So it is not known whether vda took the time"),
+        (
+            SLOW_FLUSH,
+            ETCD,
+            ", but a flush took at least 2.6 s (at other times 2.0 ms). So the delay may have been in vda",
+        ),
+        (NO_FLUSHES, ETCD, ", but none of its flushes were counted. So it is not known whether the delay was in vda"),
         (quiet, stalled(WORKER, ms=2600), WAITED_BELOW),
         (quiet, stalled(WORKER, ms=1900), DEVICE_EXCLUDED),
         (quiet, stalled(WORKER, ms=2600, slow=((9.0, 2600, 0),)), DEVICE_EXCLUDED),
@@ -187,7 +191,7 @@ def test_what_may_be_the_cause_is_not_excluded(seconds: Seconds, windows: Window
 def test_a_lack_of_cpus_may_explain_a_part_of_the_wait() -> None:
     one = only(calm(BUSY, waiting(stalled(cpu_ms=1500))))
     assert one.cause == "unknown" and DEVICE_EXCLUDED not in one.sentence
-    assert "but processes waited for a CPU in 99\xa0% of that time. So that may be the cause" in one.sentence
+    assert "but processes waited for a CPU for 99\xa0% of that time. So that may be the cause" in one.sentence
     assert DEVICE_EXCLUDED in only(calm(BUSY, waiting(stalled(cpu_ms=400)))).sentence
     several = only(calm(BUSY, waiting(stalled(pid=0, processes=3))))
     assert "So that may be the cause. Not the cause: memory" in several.sentence, "their wait for a CPU is not known"
@@ -196,7 +200,7 @@ def test_a_lack_of_cpus_may_explain_a_part_of_the_wait() -> None:
 def test_the_sentence_names_the_largest_share_of_a_cpu() -> None:
     for cpu_ms, share in {3900: "98", 2400: "60"}.items():
         sentence = only(calm(BUSY, waiting(stalled(cpu_ms=cpu_ms)))).sentence
-        assert f"; for up to {share}\xa0% of that time, it waited for a CPU (" in sentence
+        assert f"; it waited for a CPU for up to {share}\xa0% of that time (" in sentence
 
 
 def test_cpu_waits_of_a_process_with_the_same_name_do_not_count() -> None:

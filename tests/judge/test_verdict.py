@@ -140,7 +140,7 @@ def test_first_failure_is_named_if_every_step_failed() -> None:
     failed = replace(step(), status="failed", error=gone, ops=0, syncs=0)
     judgement = verdict(on_disk(filesystem()), failed, failed)
     assert judgement.verdict == "cannot-tell"
-    assert "the first with chdir: the directory was moved or removed: '/srv/.fstui-1'" in judgement.sentence
+    assert "First error: chdir: the directory was moved or removed: '/srv/.fstui-1'" in judgement.sentence
 
 
 FORCED = step("log", sync="none", open_flags=("direct", "dsync"), flushes=0)

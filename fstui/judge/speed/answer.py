@@ -32,6 +32,7 @@ from fstui.model.steps import Step
 
 DEVICE_SHARE = 0.5
 """A stall is attributed to the device if one of its requests took at least this share of the stall."""
+_BEFORE_WRITING = "may have returned before the disk had written anything"
 _IN_DOUBT = "syncs may have returned before the disk had written"
 LOOK_AT_DMESG = "Look for errors of the device in the kernel's log: 'dmesg'."
 _FAR_FASTER = 10
@@ -87,7 +88,7 @@ def _compared(case: Case, verdict: Verdict, yardsticks: Sequence[Yardstick]) -> 
     if normal and verdict not in NOT_TRUSTED:
         return _normal(case, normal, yardsticks)
     if normal:
-        title, reason = _IN_DOUBT, "they may have returned before the disk had written anything"
+        title, reason = _IN_DOUBT, f"they {_BEFORE_WRITING}"
         if verdict == "lost":
             title, reason = "the disk lost acknowledged writes", "a power cut lost writes that they had acknowledged"
         ratios = [comparison.per_s / comparison.min_normal_per_s for comparison in normal.comparisons]
@@ -103,15 +104,18 @@ def _stalls(case: Case, stalled: Sequence[StalledStep], slow: Sequence[Yardstick
     longest, reasons = stalled[0], find_reasons(case, stalled[0].step)
     steps = [stall.step for stall in stalled]
     stall_count, measured_s = sum(step.stalls.count or 1 for step in steps), sum(step.elapsed_s for step in steps)
-    operation = f"{longest.call} that never returned" if longest.call else f"one operation of “{longest.step.name}”"
+    duration = duration_ns(longest.longest_ns)
+    title = f"{duration} for one operation of “{longest.step.name}”"
+    summary = f"One operation of “{longest.step.name}” took {duration}"
+    if longest.call:
+        title = summary = f"{longest.call} had not returned after {duration}"
     also = f" At least half of the steps were slow, too. The slowest is {slow[0].worst.line}." if slow else ""
     return Speed(
         answer="stalls",
         yardstick=LONGEST_PAUSE,
-        title=f"{duration_ns(longest.longest_ns)} for {operation}{_first_reason(reasons)}",
-        sentence=f"{capitalize(operation)} took {duration_ns(longest.longest_ns)}, and everything that waited for it "
-        f"was blocked: {counted(stall_count, 'stall')} in {seconds(measured_s)}.{_device_sentence(longest)}{also}"
-        f"{_reason_sentences(reasons)}",
+        title=f"{title}{_first_reason(reasons)}",
+        sentence=f"{summary}: {counted(stall_count, 'stall')} in {seconds(measured_s)}.{_device_sentence(longest)}"
+        f"{also}{_reason_sentences(reasons)}",
         evidence=(
             *(stall.line for stall in stalled),
             *_evidence_lines(slow),
@@ -189,7 +193,7 @@ def _no_reference(case: Case, verdict: Verdict, yardsticks: Sequence[Yardstick])
             next=(RECORD_A_BASELINE,),
         )
     if verdict in NOT_TRUSTED:
-        return Speed(title=_IN_DOUBT, sentence="Something other than the disk may acknowledge the syncs.")
+        return Speed(title=_IN_DOUBT, sentence=f"The syncs {_BEFORE_WRITING}.")
     best = fastest_small_step(case)
     if best is None:
         return Speed(

@@ -65,7 +65,7 @@ def flushes_missing(case: Case) -> Iterator[Conclusion]:
         title=f"{per_sync} flushes per sync at {where}, {expected} expected",
         sentence=f"{arrival.operations(step)} ({step.name}) produced {count(arrival.flushes)} flushes at {where}"
         f"{_trace_clause(arrival)} in {words.time_measured([arrival.part(step)])}: {per_sync} each, {expected} "
-        f"expected from {words.label(filesystem)}. {_dropped_by(case, worst)} drops them"
+        f"expected from {words.label(filesystem)}. {_dropped_by(case, worst)} drops flushes"
         f"{' for a time' if case.flushes.is_temporary(worst) else ''}, so a power cut loses what the write cache "
         "holds.",
         verdict="not-durable",

@@ -63,7 +63,7 @@ def _missing_flushes(case: Case, missing: Sequence[CountedCommits]) -> Conclusio
         cause = f"{', '.join(libraries)} is loaded into the server and stubs its syncs."
     return Conclusion(
         title=f"{per_commit} flushes per commit at {where}, {worst.expected:g} expected",
-        sentence=f"{settings.database} is set to durable commits ({', '.join(settings.settings)}), and "
+        sentence=f"{settings.database} is configured for durable commits ({', '.join(settings.settings)}), and "
         f"{arrival.operations(step, 'commits')} ({step.name}) produced {count(arrival.flushes)} flushes at {where} "
         f"in {words.time_measured([arrival.part(step)])}: {per_commit} each, {worst.expected:g} expected. {cause}",
         verdict="not-durable",

@@ -66,9 +66,9 @@ def _lost_despite_settings(cuts: Sequence[CutStep]) -> Conclusion:
     figures, lost_share = worst.figures, worst.share(worst.figures.lost_on_primary)
     return Conclusion(
         title=f"{lost_share} commits lost on a durable primary",
-        sentence=f"{figures.title} is set to durable commits ({', '.join(figures.primary_settings)}), and {lost_share} "
-        f"acknowledged commits were missing after {worst.step.name}. The filesystem keeps everything that was synced, "
-        "so a library or a layer above it drops the server's syncs.",
+        sentence=f"{figures.title} is configured for durable commits ({', '.join(figures.primary_settings)}), and "
+        f"{lost_share} acknowledged commits were missing after {worst.step.name}. The filesystem keeps everything that "
+        "was synced, so a library or a layer above it drops the server's syncs.",
         verdict="not-durable",
         confidence="medium",
         scope="process",

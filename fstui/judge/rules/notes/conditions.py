@@ -51,7 +51,7 @@ def disturbed(case: Case) -> Iterator[Conclusion]:
         yield Conclusion(
             title=f"fstui was delayed in {count(len(delayed))} of {all_steps}",
             sentence=f"fstui itself was delayed while measuring {words.join_words(step.name for step in delayed)}, so "
-            f"{'the rate of that step is' if len(delayed) == 1 else 'the rates of these steps are'} not judged.",
+            f"{'the rate of that step is' if len(delayed) == 1 else 'the rates of those steps are'} not judged.",
             scope="step",
             steps=delayed,
             evidence=(
@@ -135,7 +135,7 @@ def _what_flushes_show(case: Case) -> str:
         return "The kernel's trace distinguishes their flushes from fstui's."
     if any(account.counters_are_complete for account in accounts):
         return "The verdict is based only on steps and layers where at most 5 % more arrived than expected."
-    return "These flushes are counted, too. So missing flushes prove a fault, but a sufficient number proves nothing."
+    return "fstui cannot exclude these flushes: too few flushes still prove a fault, but enough flushes prove nothing."
 
 
 def _surplus(account: FlushAccount) -> str:

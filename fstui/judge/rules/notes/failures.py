@@ -104,14 +104,14 @@ def _failed(case: Case, step: Step, error: Failure) -> Conclusion:
 
 def _consequence(error: Failure, *, is_loss: bool, is_refusal: bool) -> str:
     if is_loss:
-        return "The kernel may have marked the pages clean: a second sync would succeed although the data is gone."
+        return "The kernel may have marked the pages clean: then a second sync succeeds although the data is gone."
     if error.errno in _FULL_ERRNOS:
         limit = "A quota was reached" if error.errno == errno.EDQUOT else "The disk was full"
         if error.call not in SYNC_CALLS:
             return f"{limit}. Earlier syncs are not affected."
         return (
-            f"{limit}, so writes that had been accepted are lost. The program received the error, so nothing was "
-            "acknowledged as durable. Earlier syncs are not affected."
+            f"{limit}, so accepted writes are lost. The program received the error, so nothing was acknowledged as "
+            "durable. Earlier syncs are not affected."
         )
     if is_refusal:
         return "The sync failed, and the program received the error. Other syncs say nothing about this one."
@@ -152,8 +152,8 @@ def steps_failed(case: Case) -> Iterator[Conclusion]:
         failed_of_all = f"{count(len(failed))} of {count(len(case.steps.all))} steps failed"
         yield Conclusion(
             title=f"{failed_of_all}, the first in {first_error.call}",
-            sentence=f"{failed_of_all}, the first ({step.name}) with {first_error.text}. Only the other steps are "
-            "judged.",
+            sentence=f"{failed_of_all}, and only the others are judged. First error, in {step.name}: "
+            f"{first_error.text}.",
             scope="step",
             steps=(failed_step for failed_step, _ in failed),
             evidence=(f"{failed_step.name}: {error.text}" for failed_step, error in failed),
@@ -237,4 +237,4 @@ def _evidence_lines(step: Step) -> Iterator[str]:
     yield f"{step.name}: {count(step.ops)} operations in {seconds(step.elapsed_s)}, one of {duration}"
     for device in step.counters:
         if not step.settings.operation_name and device.flushes and device.flushes > 2 * step.ops:
-            yield f"{device.device} counted {count(device.flushes)} flushes in that time: it worked for other processes"
+            yield f"{device.device} counted {count(device.flushes)} flushes in that time, most for other processes"

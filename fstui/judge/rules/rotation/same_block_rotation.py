@@ -101,6 +101,6 @@ def _explanation(case: Case, worst: Pace) -> str:
     where = words.devices(accounts[-1].devices)
     per_sync = f"{ratio(accounts[-1].per_sync)} per sync{' by all processes' if accounts[-1].others_wrote else ''}"
     return (
-        f"Each sync reached {where} as a flush ({per_sync}), so {where} or something behind it has a "
+        f"Each sync reached {where} as a flush ({per_sync}), so {where} or a device behind it has a "
         "non-volatile cache, or acknowledges too early."
     )

@@ -104,7 +104,7 @@ class Bcache(CacheKind, frozen=True, kw_only=True):
             option_verb="set up",
             option=f"{_SYNCHRONOUS} 0",
             skipped_request="flush",
-            effect="does not commit the cache's journal, so the next start throws the cached blocks away",
+            effect="does not commit the cache's journal, so the next start discards the cached blocks",
             undo=f"Turn it on, then run again: 'echo 1 > {reading.path}'",
         )
 

@@ -67,7 +67,7 @@ def test_layer_that_passed_nothing_on_is_named() -> None:
     lvm = target(filesystem(below=("dm-0",)), block("dm-0", "dm-linear", "sda"), disk())
     seen = (traced("dm-0", us=2000), traced())
     found = finding(verdict(lvm, step(flushes=0, changes={"trace": seen})), "flushes-missing")
-    assert "dm-0 drops them" in found.sentence
+    assert "dm-0 drops flushes" in found.sentence
     assert any(line.startswith("dm-0: fstui requested 2\xa0000 flushes, sda received 0") for line in found.evidence)
 
 

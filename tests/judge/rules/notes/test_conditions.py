@@ -43,7 +43,7 @@ def test_other_writers_are_counted_and_named() -> None:
 
 @pytest.mark.parametrize(("others_per_s", "meaning"), [
     (3, "only on steps and layers where at most 5 % more arrived than expected."),
-    (300, "So missing flushes prove a fault, but a sufficient number proves nothing."),
+    (300, "too few flushes still prove a fault, but enough flushes prove nothing."),
 ])  # fmt: skip
 def test_enough_flushes_are_evidence_if_others_send_few(others_per_s: int, meaning: str) -> None:
     judgement = verdict(None, step(), idle=busy("sda", others_per_s))
