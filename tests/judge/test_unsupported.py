@@ -68,6 +68,7 @@ def write_behind(box: Box) -> None:
         (of_another_kind("x: 0 4096 vdo V4 {} 1048576 4096 32768 16380"), "sda"),
         (of_another_kind("x: 0 4096 snapshot-merge {} 8:16 P 8"), "sda"),
         (of_another_kind("x: 0 4096 writecache s 8:16 {} 4096 1 cleaner"), "sda"),
+        (of_another_kind("x: 0 8 raid raid1 5 0 write_mostly 0 max_write_behind 9 2 - {} - 8:16"), "sda"),
         (synced_writes, "sda"),
         (write_behind, "sda"),
         (nvdimm, "pmem0"),
@@ -78,6 +79,7 @@ def write_behind(box: Box) -> None:
     ],
     ids=[
         "a target that nothing tells", "dm-integrity", "dm-vdo", "a snapshot that is merged", "a cleaner's cache",
+        "LVM write-behind",
         "mounted with sync", "write-behind", "NVDIMM with DAX", "flash", "nbd", "exFAT", "JFS",
     ],
 )  # fmt: skip

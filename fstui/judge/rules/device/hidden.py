@@ -108,8 +108,8 @@ def unknown_layer(case: Case) -> Iterator[Conclusion]:
     that holds the backing file of a loop device. That file may be in memory. fstui cannot compare the flushes and bytes
     below such a layer with those above the layer.
 
-    Settings that fstui does not judge: the mount option `sync`, `chattr +S`, a write-behind member of an md array, a
-    dm-writecache that caches no new blocks or only metadata, and a snapshot that is being merged.
+    Settings that fstui does not judge: the mount option `sync`, `chattr +S`, a write-behind member of an md array or
+    LVM RAID, a dm-writecache that caches no new blocks or only metadata, and a snapshot that is being merged.
 
     ## How it was measured
     fstui read the types of mounted filesystems, the names of block devices and the device-mapper targets. For a loop

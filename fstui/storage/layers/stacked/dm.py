@@ -2,9 +2,9 @@
 
 Every user can read names in sysfs, which identify most targets. Root can read the table, which identifies all targets
 (``dm_tables``).
-Readings: ``target``, ``cache_mode`` (dm-cache), ``level`` and ``missing_members`` (dm-raid), ``writes_past`` (cleaner |
-metadata_only: writes that bypass a dm-writecache), ``persistent`` (yes | no: whether the store of a snapshot survives a
-reboot).
+Readings: ``target``, ``cache_mode`` (dm-cache), ``level``, ``missing_members`` and ``written_behind`` (dm-raid),
+``writes_past`` (cleaner | metadata_only: writes that bypass a dm-writecache), ``persistent`` (yes | no: whether the
+store of a snapshot survives a reboot).
 """
 
 import re
@@ -21,7 +21,7 @@ from fstui.storage.layers.readers import DeviceReader, LayerDescription, with_re
 from fstui.storage.layers.stacked import dm_tables
 from fstui.storage.layers.stacked.bcache import CacheKind
 from fstui.storage.layers.stacked.dm_tables import DmTable
-from fstui.storage.layers.stacked.md import Array
+from fstui.storage.layers.stacked.md import WRITTEN_BEHIND, Array
 from fstui.storage.tool_output import Command
 
 
@@ -122,9 +122,14 @@ class DmReader(DeviceReader):
                 "the device-mapper table", [dm_tables.COMMAND], self.sources.tool_outputs
             )
             return (node if has_output else with_readings(node, (missing,))), roles
-        other_readings = tuple(reading for reading in node.readings if reading.what != "target")
-        completed = msgspec.structs.replace(node, kind=table.kind, readings=(*table.readings, *other_readings))
         by_number = self.sources.names.by_number
+        behind = (below for number in table.written_behind if (below := by_number(number)) is not None)
+        readings = (
+            *table.readings,
+            *(Reading(what=WRITTEN_BEHIND, value=below, path=dm_tables.PATH) for below in behind),
+            *(reading for reading in node.readings if reading.what != "target"),
+        )
+        completed = msgspec.structs.replace(node, kind=table.kind, readings=readings)
         by_table = {below: role for number, role in table.roles.items() if (below := by_number(number)) is not None}
         return completed, {**(roles if table.kind == node.kind else {}), **by_table}
 
@@ -158,7 +163,7 @@ KINDS = (
         default_spread="path",
     ),
     DmTarget(name="dm-mirror", default_spread="raid1", dispensable_roles=("log",)),
-    Raid(name="dm-raid", dispensable_roles=("metadata",)),
+    Raid(name="dm-raid", dispensable_roles=("metadata",), unsupported_readings=(WRITTEN_BEHIND,)),
     ReadOnlyOrigin(name="dm-thin", reason=_POOL_REASON),
     DmTarget(name="dm-thin-pool", reason=_POOL_REASON),
     ReadOnlyOrigin(name="dm-snapshot", reason="a flush goes to its store"),

@@ -40,6 +40,8 @@ class DmTable(NamedTuple):
     readings: tuple[Reading, ...]
     roles: dict[str, str]
     """The role of each device below, by its major:minor."""
+    written_behind: tuple[str, ...]
+    """The major:minor of each member of a mirror that writes do not wait for."""
 
 
 def read_tables(tool_outputs: ToolOutputs) -> Mapping[str, DmTable]:
@@ -60,6 +62,7 @@ def _table(segments: list[Segment]) -> DmTable:
         kind="dm-" + _KINDS.get(main_segment.target, main_segment.target),
         readings=tuple(Reading(what=what, value=value, path=PATH) for what, value in values.items()),
         roles=roles,
+        written_behind=_written_behind(main_segment),
     )
 
 
@@ -113,6 +116,17 @@ def _raid(words: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     yield from ((word, "journal") for name, word in pairwise(parameters) if name == "journal_dev")
     yield from _with_role(devices[1::2], "metadata")
     yield from _with_role(devices[2::2], "mirror leg" if words[0].startswith(_MIRRORS) else "stripe")
+
+
+def _written_behind(segment: Segment) -> tuple[str, ...]:
+    """Return the members that ``write_mostly`` names by number, if ``max_write_behind`` lets no write wait for them."""
+    parameters, devices = _split(segment.words)
+    pairs, data_devices = list(pairwise(parameters)), devices[2::2]
+    has_backlog = any(name == "max_write_behind" and integer(value) for name, value in pairs)
+    if segment.target != "raid" or not has_backlog:
+        return ()
+    numbers = [integer(value) for name, value in pairs if name == "write_mostly"]
+    return tuple(device for index, device in enumerate(data_devices) if index in numbers)
 
 
 def _mirror(words: tuple[str, ...]) -> Iterator[tuple[str, str]]:

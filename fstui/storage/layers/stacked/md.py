@@ -4,7 +4,7 @@ Readings: ``level``, ``journal_mode``, ``consistency_policy``, and ``written_beh
 wait for. See Documentation/admin-guide/md.rst.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from fstui.model.storage import Node, Reading, SyncPath
 from fstui.storage.layers.forwarding import (
@@ -25,6 +25,8 @@ _PARITY = {"raid4": 1, "raid5": 1, "raid6": 2}
 """Members that an array of that level can lose."""
 _MISSING = ("degraded", "missing_members")
 """Readings of md and of dm-raid whose value is the number of missing members."""
+WRITTEN_BEHIND = "written_behind"
+"""A reading of md and of dm-raid whose value is a member that writes do not wait for."""
 
 
 class Array(LayerKind, frozen=True, kw_only=True):
@@ -39,6 +41,11 @@ class Array(LayerKind, frozen=True, kw_only=True):
             return super().tolerated_failures(node, members)
         counts = (reading.value for reading in (*node.state, *node.readings) if reading.what in _MISSING)
         return max(0, parity - sum(integer(count) or 0 for count in counts))
+
+    def loses_data(self, node: Node, members: Collection[str], failed: Collection[str]) -> bool:
+        """Return whether data is lost. A member that is written behind lacks the newest writes, so it is no copy."""
+        behind = (reading.value for reading in node.readings if reading.what == WRITTEN_BEHIND)
+        return super().loses_data(node, members, {*failed, *behind})
 
     def forwards(self, node: Node, member: str, filesystem: Node) -> Forwarded:
         """Return what is forwarded to the member. With a journal, a sync causes flushes at the journal only.
@@ -72,7 +79,7 @@ class MdReader(DeviceReader):
         settings = [self.tree.reading(what, f"{directory}/{what}") for what in _SETTINGS]
         # writes do not wait for a write-mostly member of a mirror whose bitmap has a backlog (md(4))
         has_backlog = bool(self.tree.integer(f"{directory}/bitmap/backlog"))
-        written_behind = _flag_readings(flags, "write_mostly", "written_behind", directory) if has_backlog else ()
+        written_behind = _flag_readings(flags, "write_mostly", WRITTEN_BEHIND, directory) if has_backlog else ()
         member = "mirror leg" if self.tree.stripped(f"{directory}/level") in _MIRRORS else "stripe"
         state = (
             self.tree.reading("degraded", f"{directory}/degraded", unless=("0",)),
@@ -150,7 +157,7 @@ KINDS = (
         sync="passes",
         reason="a flush goes to every member",
         settings=("level", "journal_mode"),
-        unsupported_readings=("written_behind",),
+        unsupported_readings=(WRITTEN_BEHIND,),
     ),
 )
 DEVICES = MdReader
