@@ -69,6 +69,7 @@ def write_behind(box: Box) -> None:
         (of_another_kind("x: 0 4096 snapshot-merge {} 8:16 P 8"), "sda"),
         (of_another_kind("x: 0 4096 writecache s 8:16 {} 4096 1 cleaner"), "sda"),
         (of_another_kind("x: 0 8 raid raid1 5 0 write_mostly 0 max_write_behind 9 2 - {} - 8:16"), "sda"),
+        (of_another_kind("x: 0 8 linear {0} 0\nx: 8 8 striped 1 128 {0} 8\nx: 16 8 zero"), "sda"),
         (synced_writes, "sda"),
         (write_behind, "sda"),
         (nvdimm, "pmem0"),
@@ -79,7 +80,7 @@ def write_behind(box: Box) -> None:
     ],
     ids=[
         "a target that nothing tells", "dm-integrity", "dm-vdo", "a snapshot that is merged", "a cleaner's cache",
-        "LVM write-behind",
+        "LVM write-behind", "segments of several targets",
         "mounted with sync", "write-behind", "NVDIMM with DAX", "flash", "nbd", "exFAT", "JFS",
     ],
 )  # fmt: skip

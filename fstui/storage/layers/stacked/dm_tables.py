@@ -53,13 +53,14 @@ def read_tables(tool_outputs: ToolOutputs) -> Mapping[str, DmTable]:
 
 
 def _table(segments: list[Segment]) -> DmTable:
-    # if a volume has segments of several kinds, the first that is not linear gives the kind
+    # the segments of a volume that are not linear give the kind; fstui knows no kind that consists of several
     main_segment = next((segment for segment in segments if segment.target != "linear"), segments[0])
-    targets = ", ".join(dict.fromkeys(segment.target for segment in segments))
-    values = {"target": targets, **_settings(main_segment)}
+    targets = dict.fromkeys(segment.target for segment in segments)
+    main_targets = [target for target in targets if target != "linear"] or ["linear"]
+    values = {"target": ", ".join(targets), **_settings(main_segment)}
     roles = {number: role for segment in segments for number, role in _roles(segment)}
     return DmTable(
-        kind="dm-" + _KINDS.get(main_segment.target, main_segment.target),
+        kind="dm-" + "+".join(_KINDS.get(target, target) for target in main_targets),
         readings=tuple(Reading(what=what, value=value, path=PATH) for what, value in values.items()),
         roles=roles,
         written_behind=_written_behind(main_segment),

@@ -62,6 +62,8 @@ def test_device_mapper_kinds(box: Box, label: str, uuid: str, slave: str, kind: 
      {"sda": "path", "sdb": "path"}, ("target", "multipath")),
     ("x: 0 8 linear {0} 2048\nx: 8 8 striped 2 128 {0} 0 {1} 0", "dm-stripe", {"sda": "stripe", "sdb": "stripe"},
      ("target", "linear, striped")),
+    ("x: 0 8 striped 2 128 {0} 0 {1} 0\nx: 8 8 linear {0} 8\nx: 16 8 flakey {1} 0 0 60 1 drop_writes",
+     "dm-stripe+flakey", {"sda": "stripe", "sdb": "stripe"}, ("target", "striped, linear, flakey")),
 ])  # fmt: skip
 def test_table_of_each_target_gives_roles(
     box: Box, table: str, kind: str, expected: dict[str, str], reading: tuple[str, str]
