@@ -58,6 +58,12 @@ def list_(simulate: str | None) -> Report:
     return inventory.inventory_report(*survey)
 
 
+_OTHER_CONTAINER = (
+    "a process in another container created it, and may still run. When this container has ended, run 'fstui clean' on "
+    "the host of the container"
+)
+
+
 @click.command("clean")
 @click.option("--pending", is_flag=True, help="Also remove the records of power cuts that were not verified.")
 def clean(pending: bool) -> int:
@@ -85,10 +91,13 @@ async def _clean(pending: bool) -> int:
             say(f"fstui: {problem}")
         else:
             write_stdout(join_lines([f"removed {startup.label(entry)}"]))
+    unchecked = await startup.entries_of_other_containers()
+    for entry in unchecked:
+        say(f"kept {startup.label(entry)}: {_OTHER_CONTAINER}")
     if foreign_entries := await startup.entries_of_other_hosts():
         hosts = ", ".join(sorted({entry.host for entry in foreign_entries}))
         say(f"Entries of other hosts were left alone ({len(foreign_entries)}). Run 'fstui clean' on {hosts}.")
-    elif not entries and not unverified:
+    elif not entries and not unverified and not unchecked:
         say("Nothing was left behind.")
     return FAILED if failed else 0
 

@@ -49,6 +49,11 @@ async def entries_of_other_hosts() -> list[LedgerEntry]:
     return await call_in_state_dir(ledger.entries_of_other_hosts)
 
 
+async def entries_of_other_containers() -> list[LedgerEntry]:
+    """Return the entries of containers that may still run. Raises Refused, OSError."""
+    return await call_in_state_dir(ledger.entries_of_other_containers)
+
+
 async def remove(entry: LedgerEntry) -> str | None:
     """Remove what a ledger entry records. Returns None, or a sentence that says why it was not removed."""
     from fstui.databases import leftovers  # noqa: PLC0415  not needed at startup

@@ -181,6 +181,11 @@ def entries_of_other_hosts() -> list[LedgerEntry]:
     return [entry for entry in entries() if not _is_of_this_host(entry) and not was_written_since_boot(entry)]
 
 
+def entries_of_other_containers() -> list[LedgerEntry]:
+    """Return the entries of this host whose owner cannot be checked, because it is in another namespace."""
+    return [entry for entry in entries() if was_written_since_boot(entry) and _is_owner_alive(entry) is None]
+
+
 def was_written_since_boot(entry: LedgerEntry) -> bool:
     """Return whether the entry was written since the last boot of this host, so that device numbers are still valid."""
     return bool(entry.boot) and entry.boot == proc.boot_id()

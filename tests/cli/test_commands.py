@@ -300,6 +300,16 @@ def test_clean_names_other_hosts_that_share_the_ledger(fstui: Fstui, target: Pat
     assert done.stderr.decode() == "Entries of other hosts were left alone (1). Run 'fstui clean' on db8.\n"
 
 
+def test_clean_names_what_another_container_may_still_use(fstui: Fstui, target: Path) -> None:
+    entry = ledger.write_entry("other1", "directory", str(target / ".fstui-other1"))
+    path = ledger.path_of(entry)
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"time_namespace": "time:[1]"}))
+    done = fstui("clean")
+    assert (done.returncode, done.stdout) == (0, b"")
+    assert done.stderr.decode().startswith(f"kept {entry.what}: a process in another container created it")
+    assert "Nothing was left behind" not in done.stderr.decode()
+
+
 @pytest.mark.parametrize("how", [("check", "--simulate", "hdd-7200"), ("run", "fsync-rate", "--simulate", "hdd-7200")])
 @pytest.mark.parametrize("format_", ["events", "plain"])
 def test_measuring_for_a_closed_pipe_exits_141(how: tuple[str, ...], format_: str) -> None:
