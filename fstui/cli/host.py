@@ -114,8 +114,8 @@ def check(directories: Sequence[str], format_: str, output: Path | None, fail_on
     """Test whether synced writes on every writable filesystem are durable, and whether the filesystem is slow.
 
     If you name one or more DIRs, fstui tests only the filesystems that contain them. The check of a filesystem takes
-    about four seconds. fstui writes at most 6 MiB of test data to it, in at most two seconds, then removes this data.
-    It saves every check as a run.
+    about four seconds; on very slow storage, fstui ends it after 20 seconds. fstui writes at most 6 MiB of test data to
+    it, in at most two seconds, then removes this data. It saves every check as a run.
 
     fstui lists, but does not test, filesystems that are virtual (such as /proc), read-only, or in memory. It also does
     not test a filesystem that does not respond; the exit status is then 1. If a filesystem is mounted several times,

@@ -10,6 +10,7 @@ from fstui.model.base import Amount, Base, Count
 from fstui.model.counters import Idle
 from fstui.model.host import Host, Process
 from fstui.model.judgement import Confidence, Finding, Fit, Judgement, Speed, Verdict
+from fstui.model.quantities import seconds
 from fstui.model.rate_limit import UNLIMITED, RateLimit
 from fstui.model.steps import Step
 from fstui.model.storage import MediumClass, Target
@@ -113,6 +114,8 @@ class Run(Evidence, frozen=True, kw_only=True):
     elapsed_s: float = 0.0
     version: str = ""
     status: RunStatus = "finished"
+    time_limit_s: float | None = None
+    """The time limit that ended the run; None if no limit did."""
     simulated: str | None = None
     round: Round | None = None
     written_bytes: int = 0
@@ -131,6 +134,12 @@ class Run(Evidence, frozen=True, kw_only=True):
     """For each product whose operation was measured."""
     digest: str = ""
     """The digest of all other fields (``fstui.model.documents``); empty in old documents."""
+
+    @property
+    def status_text(self) -> str:
+        """``stopped at its time limit of 20.0 s``; empty for a finished run."""
+        limit = f" at its time limit of {seconds(self.time_limit_s)}" if self.time_limit_s is not None else ""
+        return "" if self.status == "finished" else f"{self.status}{limit}"
 
     def with_judgement(self, judgement: Judgement) -> Run:
         return msgspec.structs.replace(self, **msgspec.structs.asdict(judgement))

@@ -74,8 +74,23 @@ def line(row: CheckRow) -> str:
         return f"{row.name}: not checked: {row.trouble}"
     _, name, word, confidence, per_s, p99, speed_answer, _ = map(cell_text, _cells(row))
     simulated = " · SIMULATED" if row.run.simulated else ""
+    status = f" · {row.run.status_text}" if row.run.time_limit_s is not None else ""
     head = f"{name}: {GLYPHS[row.run.verdict]} {word}, {confidence} confidence"
-    return f"{head} · {per_s} commits/s, p99 {p99} · {speed_answer}{simulated}"
+    return f"{head} · {per_s} commits/s, p99 {p99} · {speed_answer}{status}{simulated}"
+
+
+def limit_sentence(run: Run) -> str:
+    """Return what was measured before the time limit ended the run; empty if no limit ended it."""
+    if run.time_limit_s is None:
+        return ""
+    parts = [
+        f"{step.name}: {counted(step.ops, 'operation')} in {seconds(step.elapsed_s)}"
+        if step.ops
+        else f"{step.name}: no operation, because its file was not prepared within {seconds(step.prepare_s)}"
+        for step in run.steps
+    ]
+    until_then = f"Until then, {'; '.join(parts)}" if parts else "Nothing was measured until then"
+    return f"The time limit of {seconds(run.time_limit_s)} ended this measurement. {until_then}."
 
 
 def next_step(run: Run) -> str:
@@ -130,14 +145,16 @@ def _explanation(row: CheckRow) -> Iterator[Section]:
     slow = run.speed.answer in TOO_SLOW
     container = next((finding for finding in run.findings if finding.rule == "container-layer"), None)
     heading = f"{GLYPHS[run.verdict]} {row.name}"
+    limit = filter(None, [limit_sentence(run)])
     if run.verdict in FREE_OF_DEFECTS and not slow:
-        if container is not None:
-            yield Section(heading, lines=(container.sentence,), points=(("next", container.next),))
+        lines = (*limit, *([container.sentence] if container else []))
+        if lines:
+            yield Section(heading, lines=lines, points=(("next", container.next if container else ()),))
         return
-    lines = [run.sentence, *([speed_line(run.speed)] if slow else [])]
+    lines = (*limit, run.sentence, *([speed_line(run.speed)] if slow else []))
     more = () if run.simulated else (f"fstui show {run.id}",)  # a simulated run is not saved
     points = (("next", tuple(filter(None, [next_step(run)]))), ("more", more))
-    yield Section(heading, lines=tuple(lines), points=points, style=run.verdict)
+    yield Section(heading, lines=lines, points=points, style=run.verdict)
 
 
 def _simulated(check: Check) -> str:
@@ -164,5 +181,6 @@ def _record(row: CheckRow) -> tuple[Value, ...]:
     per_s, p99_ns = _durable_rate(run)
     per_s = None if per_s is None else round(per_s, 1)
     return (
-        row.name, run.id, run.verdict, run.confidence, per_s, p99_ns, run.speed.answer, _flag(run), next_step(run), "",
+        row.name, run.id, run.verdict, run.confidence, per_s, p99_ns, run.speed.answer, _flag(run), next_step(run),
+        limit_sentence(run),
     )  # fmt: skip

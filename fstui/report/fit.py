@@ -8,7 +8,7 @@ from fstui.model.errors import Refused, hint_for
 from fstui.model.judgement import NOT_TRUSTED, Fit, Fitness
 from fstui.model.quantities import counted, seconds
 from fstui.model.run import Run
-from fstui.report.check import Check, CheckRow
+from fstui.report.check import Check, CheckRow, limit_sentence
 from fstui.report.documents import FitDocument, FitOfDirectory
 from fstui.report.sections import Cell, Report, Section, cell_value, records
 from fstui.report.text import GLYPHS, verdict_line
@@ -95,8 +95,10 @@ def _row_sections(row: CheckRow, product_names: Sequence[str]) -> Iterator[Secti
         yield Section(f"? {row.name}", lines=(f"not measured: {row.trouble}",))
         return
     run = row.run
+    limit = filter(None, [limit_sentence(run)])
     simulated = (f"SIMULATED: {run.simulated}.",) if run.simulated else ()
-    yield Section(f"{GLYPHS[run.verdict]} {row.name}", lines=(verdict_line(run.verdict, run.confidence), *simulated))
+    head = (verdict_line(run.verdict, run.confidence), *limit, *simulated)
+    yield Section(f"{GLYPHS[run.verdict]} {row.name}", lines=head)
     table, without_threshold = sections(run, product_names)
     if table.rows:
         is_missed = any(cell_value(answer) == "does-not-fit" for _, answer, *_ in table.rows)

@@ -52,9 +52,8 @@ def tables(run: Run) -> list[Section]:
 
 
 def _head(run: Run) -> Iterator[str]:
-    status = "" if run.status == "finished" else run.status
     host = f"{run.host.hostname}, Linux {run.host.kernel}" if run.host.hostname else ""
-    parts = (host, moment(run.started_at), seconds(run.elapsed_s), status, f"run {run.id}")
+    parts = (host, moment(run.started_at), seconds(run.elapsed_s), run.status_text, f"run {run.id}")
     yield from filter(None, (stack_line(run.target), " · ".join(filter(None, parts))))
     if run.simulated:
         yield simulation_warning(run.simulated)

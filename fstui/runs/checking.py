@@ -114,8 +114,8 @@ class Checkup:
 
 
 async def events_until_timeout(running: RunInProgress) -> AsyncIterator[Event]:
-    """Yield a run's events, and stop the run after TIMEOUT_S. Its finished steps are judged."""
-    timeout = asyncio.get_running_loop().call_later(TIMEOUT_S, running.stop)
+    """Yield a run's events, and stop the run after TIMEOUT_S. What was measured until then is judged."""
+    timeout = asyncio.get_running_loop().call_later(TIMEOUT_S, running.stop_at_limit, TIMEOUT_S)
     try:
         async for event in running.events():
             yield event

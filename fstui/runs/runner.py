@@ -107,6 +107,11 @@ class RunInProgress:
         self._stop_requested.set()
         self.skip_step()
 
+    def stop_at_limit(self, time_limit_s: float) -> None:
+        """Stop the run, and note in it that its time limit ended it."""
+        self._update(time_limit_s=time_limit_s)
+        self.stop()
+
     def pull_plug(self) -> None:
         """Cut the power of a simulated disk. The run ends, and acknowledged writes are checked. Raises Refused."""
         self._machine.pull_plug()

@@ -6,6 +6,7 @@ from msgspec.structs import replace
 from fstui.model.judgement import Finding
 from fstui.report import check, fit
 from fstui.report.check import Check, CheckRow
+from fstui.report.run import run_report
 from tests.factories.samples import RUN
 from tests.hostile import NAME, assert_safe, everywhere
 from tests.printing import as_text, csv_rows
@@ -72,6 +73,29 @@ def test_csv_and_markdown_have_a_row_for_each() -> None:
 def test_names_are_escaped(format_: str) -> None:
     rows = (CheckRow(NAME, everywhere(replace(RUN, speed=SLOW))), CheckRow(NAME, None, NAME))
     assert_safe(as_text(check.check_report(Check(rows, {NAME: (NAME,)}, 1.0)), format_))
+
+
+LIMITED = replace(
+    HONEST,
+    status="stopped",
+    time_limit_s=20.0,
+    steps=(RUN.steps[1], replace(RUN.steps[1], name="O_DIRECT+O_DSYNC", ops=0, latency_ns=None, prepare_s=9.0)),
+)
+
+
+def test_time_limit_is_named_with_what_was_measured() -> None:
+    row = CheckRow("/slow", LIMITED)
+    words = " ".join(as_text(check.check_report(Check((row,), {}, 21.0))).split())
+    assert (
+        "✓ /slow The time limit of 20.0 s ended this measurement. Until then, fdatasync: 1 680 operations in 2.0 s; "
+        "O_DIRECT+O_DSYNC: no operation, because its file was not prepared within 9.0 s." in words
+    )
+    assert "· stopped at its time limit of 20.0 s" in check.line(row)
+    for format_ in ("plain", "brief"):
+        assert "stopped at its time limit of 20.0 s" in " ".join(as_text(run_report(LIMITED), format_).split())
+    (record,) = csv_rows(as_text(check.check_report(Check((row,), {}, 21.0)), "csv"))
+    assert record["trouble"].startswith("The time limit of 20.0 s")
+    assert "time limit" in as_text(fit.fit_report(Check((row,), {}, 21.0)))
 
 
 def test_a_check_in_one_line() -> None:

@@ -3,8 +3,10 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from fstui.model.events import RunFinished
 from fstui.model.storage import Target
-from fstui.runs.checking import Checkup, SkippedFilesystem, names_by_reason
+from fstui.runs import checking, simulation
+from fstui.runs.checking import Checkup, SkippedFilesystem, events_until_timeout, names_by_reason
 from fstui.runs.session import Session
 from fstui.runs.site import usual_directories
 from tests.factories.evidence import verdict
@@ -100,3 +102,12 @@ def at_home(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_only_directories_on_that_mount_are_returned(mount_point: str, expected: list[str]) -> None:
     assert usual_directories(mount_point, MOUNTS) == expected
+
+
+async def test_run_that_reaches_its_time_limit_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checking, "TIMEOUT_S", 0.0)
+    checkup = Checkup(simulation.session(simulation.find("hdd-7200")))
+    await checkup.find_filesystems()
+    events = [event async for event in events_until_timeout(await checkup.begin(checkup.subjects[0]))]
+    assert isinstance(finished := events[-1], RunFinished)
+    assert (finished.run.status, finished.run.time_limit_s) == ("stopped", 0.0)

@@ -41,5 +41,4 @@ def _lines(run: Run) -> Iterator[str]:
     host = f"{run.host.hostname}, Linux {run.host.kernel}" if run.host.hostname else ""
     yield " · ".join(filter(None, [host, stack]))
     more = "not saved" if run.simulated else f"fstui show {run.id}"
-    status = "" if run.status == "finished" else run.status
-    yield " · ".join(filter(None, [moment(run.started_at), seconds(run.elapsed_s), status, more]))
+    yield " · ".join(filter(None, [moment(run.started_at), seconds(run.elapsed_s), run.status_text, more]))

@@ -90,8 +90,7 @@ def title(run: Run, width: int, *, is_saved: bool = False) -> Text:
     place = io_path.path(run.target) if run.target else ""
     has_year = is_saved and width >= MIN_FRAME_WIDTH
     when = datetime.fromisoformat(run.started_at).strftime("%-d %b %Y %H:%M" if has_year else "%-d %b %H:%M")
-    status = "" if run.status == "finished" else f" · {run.status}"
-    remark = f"{when} · {seconds(run.elapsed_s)}{status}"
+    remark = " · ".join(filter(None, (when, seconds(run.elapsed_s), run.status_text)))
     badge = "  ".join(filter(None, (origin(run.simulated), "saved run" if is_saved else "")))
     return title_line(name, place, remark, width, badge)
 
