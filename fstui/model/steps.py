@@ -117,6 +117,11 @@ class Step(Base, frozen=True, kw_only=True):
     of these times."""
     longest_cpu_wait_ns: Count | None = None
     """The longest such wait within one operation, or between two readings of the wait time (125 ms apart)."""
+    cpu_pressure_ns: Count | None = None
+    """How long at least one process of the host waited for a CPU (/proc/pressure/cpu); None if the kernel does not
+    report it."""
+    longest_cpu_pressure_ns: Count | None = None
+    """The longest such time within one operation, or between two readings (125 ms apart)."""
     stolen_ns: Count | None = None
     """How long the hypervisor took a CPU away (steal time). With several CPUs: the longest of these times."""
     frozen_ns: Count | None = None

@@ -52,6 +52,8 @@ class ProbeTimes(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
     delayed_ns: Count
     cpu_wait_ns: Count | None = None
     longest_cpu_wait_ns: Count | None = None
+    cpu_pressure_ns: Count | None = None
+    longest_cpu_pressure_ns: Count | None = None
     stolen_ns: Count | None = None
     frozen_ns: Count | None = None
     counter_intervals: tuple[CounterInterval, ...] = ()
@@ -313,6 +315,8 @@ class StepRecorder:
             delayed_ns=self.times.delayed_ns,
             cpu_wait_ns=self.times.cpu_wait_ns,
             longest_cpu_wait_ns=self.times.longest_cpu_wait_ns,
+            cpu_pressure_ns=self.times.cpu_pressure_ns,
+            longest_cpu_pressure_ns=self.times.longest_cpu_pressure_ns,
             stolen_ns=self.times.stolen_ns,
             frozen_ns=self.times.frozen_ns,
             rate_per_s=self.ops / (elapsed_ns / 1e9) if elapsed_ns else 0.0,

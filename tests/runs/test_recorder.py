@@ -235,9 +235,11 @@ def test_the_step_has_the_time_without_a_cpu() -> None:
     step = recorder(sync="fdatasync")
     step.record_in_flight(OperationInFlight(writer=0, since_ns=START_NS + MS, call="fdatasync"))
     step.add_samples(Samples.from_part_ends(0, 2, START_NS, [START_NS + MS, START_NS + 4500 * MS]))
-    step.end(times(4500, cpu_wait_ns=7, longest_cpu_wait_ns=6, stolen_ns=8))
+    pressure = {"cpu_pressure_ns": 9, "longest_cpu_pressure_ns": 5}
+    step.end(times(4500, cpu_wait_ns=7, longest_cpu_wait_ns=6, stolen_ns=8, **pressure))
     ended = step.step("stopped", 0.0)
     assert (ended.unanswered, ended.cpu_wait_ns, ended.longest_cpu_wait_ns, ended.stolen_ns) == (None, 7, 6, 8)
+    assert (ended.cpu_pressure_ns, ended.longest_cpu_pressure_ns) == (9, 5)
 
 
 def sysbench(*tps: float) -> StepRecorder:

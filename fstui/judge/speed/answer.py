@@ -9,6 +9,7 @@ from fstui.judge.facts.steps import WriteStep
 from fstui.judge.references import typical_rates
 from fstui.judge.speed.reasons import Reason, find_reasons, is_at_limit, limits_text
 from fstui.judge.speed.stalls import (
+    DEVICE_SHARE,
     LONGEST_PAUSE,
     StalledStep,
     is_starved,
@@ -30,10 +31,10 @@ from fstui.model.judgement import FASTEST_STEP, NOT_TRUSTED, Speed, Verdict
 from fstui.model.quantities import counted, duration_ns, rate, seconds
 from fstui.model.steps import Step
 
-DEVICE_SHARE = 0.5
-"""A stall is attributed to the device if one of its requests took at least this share of the stall."""
 _BEFORE_WRITING = "may have returned before the disk had written anything"
 _IN_DOUBT = "syncs may have returned before the disk had written"
+_WHEN_CPU_IS_FREE = "Measure again when the host has CPU time to spare."
+_TRACE_AS_ROOT = "Or run it as root: the kernel's trace shows how long the disk itself takes."
 LOOK_AT_DMESG = "Look for errors of the device in the kernel's log: 'dmesg'."
 _FAR_FASTER = 10
 """Syncs are far faster than a reference if every step does this many times the normal rate."""
@@ -64,7 +65,7 @@ def speed(case: Case, verdict: Verdict) -> Speed:
     if by_storage := [stall for stall in stalled if not stall.lacked_cpu]:
         return _stalls(case, by_storage, slow)
     if stalled and not any(yardstick.worst.is_slow_without_cpu_waits for yardstick in slow):
-        return _without_cpu(stalled[0].step, stalled[0].line, stalled[0].without_cpu_ns)
+        return _stalled_without_cpu(stalled[0])
     if case.configuration.breaks_sync:
         return Speed(
             title="the syncs make nothing durable",
@@ -165,6 +166,23 @@ def _normal(case: Case, normal: Yardstick, yardsticks: Sequence[Yardstick]) -> S
     )
 
 
+def _stalled_without_cpu(stalled: StalledStep) -> Speed:
+    if stalled.writer_lacked_cpu:
+        return _without_cpu(stalled.step, stalled.line, stalled.without_cpu_ns)
+    longest_ns = stalled.longest_ns
+    longest = duration_ns(longest_ns)
+    pressure = duration_ns(min(stalled.step.longest_cpu_pressure_ns or 0, longest_ns))
+    as_root = () if stalled.step.trace else (_TRACE_AS_ROOT,)
+    return Speed(
+        title=f"the host was short of CPU for {pressure} of an operation of {longest}",
+        sentence=f"One operation of {stalled.step.name} took {longest}. For {pressure} of that time, some process of "
+        "this host waited for a CPU, perhaps a kernel thread that serves the sync. So the time of the storage itself "
+        "is not known.",
+        evidence=(stalled.line, f"{stalled.step.name}: {pressure} of CPU pressure (/proc/pressure/cpu)"),
+        next=(_WHEN_CPU_IS_FREE, *as_root),
+    )
+
+
 def _without_cpu(step: Step, line: str, lost_ns: int) -> Speed:
     lost = duration_ns(lost_ns)
     return Speed(
@@ -172,7 +190,7 @@ def _without_cpu(step: Step, line: str, lost_ns: int) -> Speed:
         sentence=f"In {step.name}, fstui had no CPU for {lost} of {seconds(step.elapsed_s)}: this host was short of "
         "CPU, or fstui was stopped (SIGSTOP, a cgroup freezer). So the time of the storage itself is not known.",
         evidence=(line, f"{step.name}: {lost} without a CPU (/proc/self/schedstat, /proc/stat, /proc/PID/stat)"),
-        next=("Measure again when the host has CPU time to spare.",),
+        next=(_WHEN_CPU_IS_FREE,),
     )
 
 

@@ -36,6 +36,11 @@ def find_reasons(case: Case, step: Step) -> tuple[Reason, ...]:
     return (*_limits(case, step), *_faults(case), *_busy_devices(case), *_other_writers(case, step), *_remote(case))
 
 
+def is_restrained(case: Case, step: Step) -> bool:
+    """Return whether a freeze or an I/O limit slowed the step down."""
+    return _frozen(step) is not None or bool(limits_reached(case, step))
+
+
 def _frozen(step: Step) -> Reason | None:
     """Return the reason if a write waited for a frozen filesystem for at least half of the longest operation."""
     if step.unanswered and step.unanswered.call.endswith(ON_FROZEN):

@@ -5,6 +5,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from fstui.judge.facts import Case
+from fstui.judge.speed.reasons import is_restrained
 from fstui.measure.kinds.sysbench import SysbenchFigures
 from fstui.measure.latency import STALL_NS, stall_limit_ns
 from fstui.model.quantities import duration_ns
@@ -12,8 +13,12 @@ from fstui.model.steps import STARVED_SHARE, Step
 
 LONGEST_PAUSE = "the longest pause of a healthy device"
 """The yardstick for stalls."""
+DEVICE_SHARE = 0.5
+"""A stall is attributed to the device if one of its requests took at least this share of the stall."""
 CPU_SHARE = 0.5
 """If the program had no CPU for this share of a stall, the storage may have finished long before the stall ended."""
+PRESSURE_INTERVAL_NS = 125_000_000
+"""A writer reads the CPU pressure this often, or after each operation that takes longer."""
 STOLEN_SHARE = 0.05
 """Steal time counts only if it is at least this share of the step. A shorter time is spread over many operations and
 explains no single stall."""
@@ -24,6 +29,8 @@ class StalledStep(NamedTuple):
     longest_ns: int
     call: str = ""
     """The system call that had not returned when fstui stopped waiting. Empty if the operation returned."""
+    is_explained: bool = False
+    """Whether a disk's own request, a freeze or an I/O limit explains the operation, so that CPU pressure does not."""
 
     @property
     def line(self) -> str:
@@ -40,8 +47,15 @@ class StalledStep(NamedTuple):
         return max(longest_wait, stolen if stolen >= STOLEN_SHARE * self.step.elapsed_s * 1e9 else 0)
 
     @property
-    def lacked_cpu(self) -> bool:
+    def writer_lacked_cpu(self) -> bool:
         return not self.call and self.without_cpu_ns >= CPU_SHARE * self.longest_ns
+
+    @property
+    def lacked_cpu(self) -> bool:
+        """Whether the writer, or perhaps a kernel thread that serves it, had no CPU for much of the operation."""
+        pressure_ns = self.step.longest_cpu_pressure_ns or 0
+        is_high = pressure_ns >= CPU_SHARE * max(self.longest_ns, PRESSURE_INTERVAL_NS)
+        return self.writer_lacked_cpu or (is_high and not self.call and not self.is_explained)
 
 
 def stalled_steps(case: Case) -> tuple[StalledStep, ...]:
@@ -60,7 +74,8 @@ def _stalled_steps(case: Case) -> Iterator[StalledStep]:
             and (write_step.sync_method or write_step.direct)
             and step.latency_ns.max >= stall_limit_ns(step.latency_ns.p50)
         ):
-            yield StalledStep(step, step.latency_ns.max)
+            longest_ns = step.latency_ns.max
+            yield StalledStep(step, longest_ns, is_explained=_is_explained(case, step, longest_ns))
 
 
 def _stalled_servers(case: Case) -> Iterator[StalledStep]:
@@ -80,15 +95,22 @@ def _stalled_servers(case: Case) -> Iterator[StalledStep]:
 
 def slowest_device(step: Step) -> tuple[str, int] | None:
     """Return the device with the longest request and its time in ns; None if the whole step was not traced."""
-    if step.traced_part:
-        return None
-    longest = (
-        (trace.device, times.max)
-        for trace in step.trace or ()
-        for times in (trace.device_flush_ns, trace.device_write_ns)
-        if times is not None
-    )
-    return max(longest, key=lambda time: time[1], default=None)
+    return max(_longest_requests(step), key=lambda request: request[1], default=None)
+
+
+def _is_explained(case: Case, step: Step, ns: int) -> bool:
+    """Return whether a lowest device, a freeze or an I/O limit explains that an operation took ``ns``. The other
+    devices, such as a loop device, wait for kernel threads themselves."""
+    disks = {node.id for node in case.stack.lowest}
+    longest_request_ns = max((ns for device, ns in _longest_requests(step) if device in disks), default=0)
+    return longest_request_ns >= DEVICE_SHARE * ns or is_restrained(case, step)
+
+
+def _longest_requests(step: Step) -> Iterator[tuple[str, int]]:
+    for trace in step.trace or () if not step.traced_part else ():
+        for times in (trace.device_flush_ns, trace.device_write_ns):
+            if times is not None:
+                yield trace.device, times.max
 
 
 def without_cpu_ns(step: Step) -> int:
@@ -100,6 +122,8 @@ def is_starved(step: Step) -> bool:
     return without_cpu_ns(step) >= STARVED_SHARE * step.elapsed_s * 1e9
 
 
-def cpu_may_explain(step: Step, ns: int, operations: float = 1) -> bool:
+def cpu_may_explain(case: Case, step: Step, ns: int, operations: float = 1) -> bool:
     """Return whether waits for a CPU are long enough to explain that this number of operations took ``ns``."""
-    return StalledStep(step, ns).lacked_cpu and without_cpu_ns(step) >= CPU_SHARE * ns * operations
+    total_ns = max(without_cpu_ns(step), step.cpu_pressure_ns or 0)
+    stalled = StalledStep(step, ns, is_explained=_is_explained(case, step, ns))
+    return stalled.lacked_cpu and total_ns >= CPU_SHARE * ns * operations

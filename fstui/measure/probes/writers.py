@@ -57,10 +57,12 @@ WATCH_INTERVAL_OF_SILENT_S = 0.1
 """Time between two checks while an operation of a writer does not return."""
 BLOCKED_NS = 500_000_000
 """If the last check of a writer was longer ago, the system call that blocks the writer is reported."""
-STARTED, ENDED, DELAYED, LAST_CHECK, CPU_WAIT, LONGEST_CPU_WAIT, STOLEN, STOPPED, FROZEN = range(9)
+STARTED, ENDED, DELAYED, LAST_CHECK, CPU_WAIT, LONGEST_CPU_WAIT, CPU_PRESSURE, LONGEST_CPU_PRESSURE = range(8)
+STOLEN, STOPPED, FROZEN = range(8, 11)
 """Offsets into a writer's shared slots, all in ns: start, end, delay by a full pipe, time of the last check, all waits
-for a CPU, the longest wait, the CPU time that the hypervisor stole, and two times that the coordinator measures: how
-long a signal stopped the writer (SIGSTOP), and how long a write waited for a frozen filesystem."""
+for a CPU, the longest wait, the same for the CPU pressure of the host, the CPU time that the hypervisor stole, and two
+times that the coordinator measures: how long a signal stopped the writer (SIGSTOP), and how long a write waited for a
+frozen filesystem."""
 SLOTS_PER_WRITER = 1 + FROZEN
 UNKNOWN = -1
 _TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
@@ -69,35 +71,54 @@ Batch = Callable[[int, int], int]
 """A function that does some operations: (until_ns, remaining_ops) → the end of the last operation."""
 
 
-class Starvation:
-    """The time in which this process was ready to run but had no CPU. This makes an operation slow on any storage.
+class KernelTime:
+    """A time that the kernel adds up in a file of /proc, since the creation of this object."""
 
-    The second field of /proc/self/schedstat is the time on a run queue, including throttling by a CPU quota
-    (Documentation/scheduler/sched-stats.rst). The eighth field of a CPU in /proc/stat is the time in which the
-    hypervisor ran something else (proc_stat(5)).
-    """
-
-    def __init__(self) -> None:
+    def __init__(self, file: str, parse_ns: Callable[[bytes], int]) -> None:
         # keep the file open: opening it takes ten times as long as reading it, and would delay the next operation
-        self._schedstat_fd = open_in_proc("self/schedstat")
-        self._first_ns = self._latest_ns = self._run_queue_ns()
-        self._stolen_ns = stolen_ns_by_cpu()
+        self._fd = open_in_proc(file)
+        self._parse_ns = parse_ns
+        self._first_ns = self._latest_ns = self._read_ns()
         self.longest_ns = UNKNOWN if self._first_ns == UNKNOWN else 0
-        """The longest wait between two calls of ``update``. A stall is explained by one long wait, not by their sum."""
+        """The longest time between two calls of ``update``. A stall is explained by one long wait, not by their sum."""
 
     def update(self) -> None:
-        waited_ns = self._run_queue_ns()
-        if UNKNOWN not in (waited_ns, self._latest_ns):
-            self.longest_ns = max(self.longest_ns, waited_ns - self._latest_ns)
-        self._latest_ns = waited_ns
+        now_ns = self._read_ns()
+        if UNKNOWN not in (now_ns, self._latest_ns):
+            self.longest_ns = max(self.longest_ns, now_ns - self._latest_ns)
+        self._latest_ns = now_ns
 
-    def waited_ns(self) -> int:
+    def total_ns(self) -> int:
         self.update()
         return UNKNOWN if UNKNOWN in (self._latest_ns, self._first_ns) else self._latest_ns - self._first_ns
 
-    def _run_queue_ns(self) -> int:
-        words = os.pread(self._schedstat_fd, 128, 0).split() if self._schedstat_fd is not None else []
-        return int(words[1]) if len(words) > 1 else UNKNOWN
+    def _read_ns(self) -> int:
+        if self._fd is None:
+            return UNKNOWN
+        try:
+            return self._parse_ns(os.pread(self._fd, 256, 0))
+        except (OSError, ValueError, IndexError):  # the kernel has the file, but does not count this time
+            return UNKNOWN
+
+
+class Starvation:
+    """The time in which this process, or some process of the host, was ready to run but had no CPU.
+
+    This makes an operation slow on any storage: a sync also waits for kernel threads. The second field of
+    /proc/self/schedstat is the time on a run queue, including throttling by a CPU quota
+    (Documentation/scheduler/sched-stats.rst). The first total in /proc/pressure/cpu is the time in which at least one
+    process of the host waited (Documentation/accounting/psi.rst). The eighth field of a CPU in /proc/stat is the time
+    in which the hypervisor ran something else (proc_stat(5)).
+    """
+
+    def __init__(self) -> None:
+        self.waits = KernelTime("self/schedstat", lambda data: int(data.split()[1]))
+        self.pressure = KernelTime("pressure/cpu", lambda data: int(data.partition(b"total=")[2].split()[0]) * 1000)
+        self._stolen_ns = stolen_ns_by_cpu()
+
+    def update(self) -> None:
+        self.waits.update()
+        self.pressure.update()
 
     def stolen_ns(self) -> int:
         """Return the time that the hypervisor stole from the CPU that lost most."""
@@ -194,8 +215,10 @@ class WriteLoop(ABC):
             self.state[ENDED] = clock()  # include the time of the operation that failed
             raise
         finally:
-            self.state[CPU_WAIT], self.state[STOLEN] = starvation.waited_ns(), starvation.stolen_ns()
-            self.state[LONGEST_CPU_WAIT] = starvation.longest_ns
+            waits, pressure = starvation.waits, starvation.pressure
+            self.state[CPU_WAIT], self.state[LONGEST_CPU_WAIT] = waits.total_ns(), waits.longest_ns
+            self.state[CPU_PRESSURE], self.state[LONGEST_CPU_PRESSURE] = pressure.total_ns(), pressure.longest_ns
+            self.state[STOLEN] = starvation.stolen_ns()
             self.send_samples()
             self.state[DELAYED] = self.delayed_ns
 
@@ -315,6 +338,7 @@ def send_done(states: list[memoryview]) -> None:
         for index in (CPU_WAIT, LONGEST_CPU_WAIT):
             state[index] = max(0, state[index]) + state[STOPPED]
     indices = {"cpu_wait_ns": CPU_WAIT, "longest_cpu_wait_ns": LONGEST_CPU_WAIT, "stolen_ns": STOLEN}
+    indices |= {"cpu_pressure_ns": CPU_PRESSURE, "longest_cpu_pressure_ns": LONGEST_CPU_PRESSURE}
     indices |= {"frozen_ns": FROZEN} if any(map(itemgetter(FROZEN), states)) else {}
     longest_ns = {name: max(state[index] for state in states) for name, index in indices.items()}
     send(

@@ -140,8 +140,8 @@ class ReplayProbe(RunningProbe):
         if step.figures:
             yield Frame("figures", {**msgspec.to_builtins(step.figures), **_reported_histogram(step)})
         end_ns = machine.now_ns if self._is_stopped else start_ns + round(step.elapsed_s * 1e9)
-        cpu_times = ("cpu_wait_ns", "longest_cpu_wait_ns", "stolen_ns")
-        times = ("delayed_ns", "counter_intervals", "traced_part", *cpu_times, "frozen_ns")
+        waits, pressure = ("cpu_wait_ns", "longest_cpu_wait_ns"), ("cpu_pressure_ns", "longest_cpu_pressure_ns")
+        times = ("delayed_ns", "counter_intervals", "traced_part", *waits, *pressure, "stolen_ns", "frozen_ns")
         saved_times = {name: getattr(step, name) for name in times}
         yield Frame("done", {"start_ns": start_ns, "end_ns": end_ns, **saved_times})
 

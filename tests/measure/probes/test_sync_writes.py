@@ -366,4 +366,5 @@ def test_step_ends_early_and_reports_time_without_cpu(tmp_path: Path) -> None:
         done = probe.until("done").fields
     assert probe.ops == 30
     assert done["cpu_wait_ns"] >= done["longest_cpu_wait_ns"] >= 0
+    assert done["cpu_pressure_ns"] >= done["longest_cpu_pressure_ns"] >= 0
     assert done["stolen_ns"] >= 0
