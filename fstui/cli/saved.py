@@ -108,7 +108,7 @@ def show(reference: str, again: bool, format_: str, output: Path | None) -> None
       fstui show fstui-campaign-db1 --format html --output db1.html
     """
     if CampaignStore.exists_in(Path(reference)):
-        _show_campaign(Path(reference), format_, output)
+        _show_campaign(Path(reference), again, format_, output)
         return
     saved = asyncio.run(_find(reference))
     if again:
@@ -120,9 +120,11 @@ def show(reference: str, again: bool, format_: str, output: Path | None) -> None
             say(f"fstui: run {saved.run.id} has no database step, so it has no row for each second")
 
 
-def _show_campaign(directory: Path, format_: str, output: Path | None) -> None:
+def _show_campaign(directory: Path, again: bool, format_: str, output: Path | None) -> None:
     from fstui.report import campaign  # noqa: PLC0415  slow to load, and 'fstui history' does not need it
 
+    if again:
+        raise Refused(f"--again judges a run, and {directory} is a campaign")
     if format_ in formats.RUN_FORMATS:
         raise Refused(f"--format {format_} shows runs, and {directory} is a campaign")
     store = CampaignStore.read(directory)

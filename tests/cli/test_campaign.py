@@ -116,7 +116,9 @@ def test_unfinished_campaign_can_be_shown(host: MadeUpHost, started: Started, fs
     process.communicate()
     page = fstui("show", str(tmp_path / "into"), "--format", "html").stdout.decode()
     assert "The campaign stopped: its process was killed" in page and "<table" in page
-    assert b"shows runs" in fstui("show", str(tmp_path / "into"), "--format", "brief").stderr
+    for option, reason in ((["--format", "brief"], b"shows runs"), (["--again"], b"--again judges a run")):
+        done = fstui("show", str(tmp_path / "into"), *option)
+        assert done.returncode == 2 and reason in done.stderr and not done.stdout
 
 
 @pytest.mark.parametrize(
