@@ -17,7 +17,7 @@ from fstui.model.quantities import count, seconds
 from fstui.powercut.campaign import PATTERNS, CampaignCut, CampaignSettings, CampaignStore, Outcome, Step
 from fstui.powercut.log import BadLog
 from fstui.powercut.power_cuts import figures_of
-from fstui.powercut.records import PREFIX
+from fstui.powercut.records import directory_of
 from fstui.powercut.shell import POLL_INTERVAL_S, CommandResult, ShellCommand
 from fstui.powercut.witness import SILENCE_TIMEOUT_S, LogNotWritten, Witness
 
@@ -180,7 +180,7 @@ class CutCampaign:
         header = self.store.header(newest)
         if header is None or (newest.outcome == "lost" and losses <= MAX_KEPT_LOSSES):
             return None
-        return f"{self.settings.directory.rstrip('/')}/{PREFIX}{header.run}"
+        return directory_of(self.settings.directory, header.run)
 
     def _write_and_cut(self) -> bool:
         """Start the writer and cut the power while it writes. Return whether the off command was started."""

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fstui.measure.kinds.powercut import PowerCutFigures
+from fstui.measure.wire.own_directory import POWER_CUT_PREFIX
 from fstui.model.errors import Refused
 from fstui.model.run import Run
 from fstui.powercut.plan import NAME
-from fstui.powercut.records import PREFIX
 from fstui.state import ledger, runs
 from fstui.state.ledger import LedgerEntry
 
@@ -91,6 +91,6 @@ def leftovers() -> list[LedgerEntry]:
 
 def _entries_of_unverified_cuts(entries: list[LedgerEntry]) -> list[LedgerEntry]:
     """Return the entries of cuts without a conclusive verification. Read saved runs only if there is such an entry."""
-    cuts = [entry for entry in entries if Path(entry.what).name.startswith(PREFIX)]
+    cuts = [entry for entry in entries if Path(entry.what).name.startswith(POWER_CUT_PREFIX)]
     final_cuts = {saved.figures.cut for saved in verified_cuts() if saved.figures.is_final} if cuts else set()
-    return [entry for entry in cuts if Path(entry.what).name.removeprefix(PREFIX) not in final_cuts]
+    return [entry for entry in cuts if Path(entry.what).name.removeprefix(POWER_CUT_PREFIX) not in final_cuts]

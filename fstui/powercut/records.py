@@ -30,7 +30,6 @@ from typing import Literal, NamedTuple, get_args
 
 from fstui.measure.wire.own_directory import POWER_CUT_PREFIX
 
-PREFIX = POWER_CUT_PREFIX
 END_REASON_FILE = "ended"
 """A file in the test's directory with the reason why the writer stopped by itself, so that no power was cut."""
 MAGIC = b"fstuiPC1"
@@ -60,6 +59,11 @@ DATABASE_METHODS = ("sqlite", *SERVERS)
 LOSS_KINDS = ("missing", "stale", "torn", "misplaced", "unreadable")
 RecordKind = Literal["intact", "empty", "torn", "missing", "no file", "unreadable"]
 """What was found in the place of a record. With the last three kinds, no block could be read in that place."""
+
+
+def directory_of(parent: str, run: str) -> str:
+    """Return the directory of a test's records. ``parent``: the directory that the user chose."""
+    return f"{parent.rstrip('/')}/{POWER_CUT_PREFIX}{run}"
 
 
 class Record(NamedTuple):

@@ -28,7 +28,7 @@ from fstui.model.storage import Target
 from fstui.powercut.header import PowerCutHeader, decode_header
 from fstui.powercut.log import BadLog, Log, parse
 from fstui.powercut.power_cuts import EarlierCuts
-from fstui.powercut.records import DATABASE_METHODS, LOSS_KINDS, PREFIX
+from fstui.powercut.records import DATABASE_METHODS, LOSS_KINDS, directory_of
 from fstui.state.workspace import NotInspected, TargetDirectory, Workspace
 from fstui.storage.survey import target_of
 
@@ -248,7 +248,7 @@ async def _read_back(
     copies = await Workspace.create_temporary() if has_database else None
     try:
         request = {
-            "directory": str(Path(inspected.path) / (PREFIX + header.run)),
+            "directory": directory_of(inspected.path, header.run),
             "run": header.run,
             "streams": header.streams,
             "last": last_acks,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from fstui import __version__, proc
@@ -17,7 +16,7 @@ from fstui.model.storage import Target
 from fstui.powercut.header import PowerCutHeader
 from fstui.powercut.log import WriterEnd
 from fstui.powercut.plan import PowerCutPlan
-from fstui.powercut.records import PREFIX
+from fstui.powercut.records import directory_of
 from fstui.state import ledger
 from fstui.state.ledger import write_entry_in_child
 from fstui.state.workspace import remove_left_behind
@@ -45,7 +44,7 @@ def prepare_cut(
         started_at=local_time().isoformat(timespec="seconds"),
         boot=proc.boot_id(),
         host=inventory.host,
-        directory=str(Path(target.path) / (PREFIX + run)),
+        directory=directory_of(target.path, run),
         fsid=fsid,
         target=target,
         scenario=plan.scenario,

@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
+from fstui.measure.wire.own_directory import POWER_CUT_PREFIX
 from fstui.model.documents import encode
-from fstui.powercut.records import PREFIX, Stream, Sync, WriteMethod
+from fstui.powercut.records import Stream, Sync, WriteMethod
 from fstui.powercut.writing import PreparedCut
 
 RUN = "00112233445566ff"
@@ -53,5 +54,5 @@ def log_of(cut: PreparedCut, last: dict[int, int], *, boot: str | None = None, m
 
 
 def directory_of(cut: PreparedCut) -> Path:
-    assert Path(cut.header.directory).name == PREFIX + cut.header.run
+    assert Path(cut.header.directory).name == POWER_CUT_PREFIX + cut.header.run
     return Path(cut.header.directory)

@@ -9,10 +9,10 @@ from msgspec.structs import replace
 
 from fstui.judge import judge
 from fstui.measure.kinds.documents import decode_run
+from fstui.measure.wire.own_directory import POWER_CUT_PREFIX
 from fstui.model.documents import with_digest
 from fstui.model.run import Run
 from fstui.powercut import power_cuts
-from fstui.powercut.records import PREFIX
 from fstui.state import ledger, runs
 
 SAVED = Path(__file__).parent / "saved"
@@ -69,7 +69,7 @@ def test_saved_runs_are_read_once_for_many_cuts(monkeypatch: pytest.MonkeyPatch)
     gone = subprocess.Popen(["true"])
     gone.wait()
     for number in range(30):
-        ledger.write_entry(f"c{number}", "directory", f"/srv/{PREFIX}c{number}", pid=gone.pid)
+        ledger.write_entry(f"c{number}", "directory", f"/srv/{POWER_CUT_PREFIX}c{number}", pid=gone.pid)
     ledger.write_entry("r", "directory", "/srv/.fstui-r", pid=gone.pid)
     read = []
 

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from fstui.measure.children import command
+from fstui.measure.wire.own_directory import POWER_CUT_PREFIX
 from fstui.powercut.output import RecordDatabase, fill_database
 from fstui.powercut.readback import WriterComparison
-from fstui.powercut.records import END_REASON_FILE, LOSS_KINDS, PREFIX, Stream, WriteMethod
+from fstui.powercut.records import END_REASON_FILE, LOSS_KINDS, Stream, WriteMethod
 from fstui.state.workspace import HeldDirectory
 from tests.powercut.honest import BLOCK, RUN, at, replace, stream, write_files
 
@@ -45,7 +46,7 @@ def compared(directory: Path, of: Stream, last: int) -> tuple[dict[str, Any], di
 
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
-    return tmp_path / f"{PREFIX}{RUN}"
+    return tmp_path / f"{POWER_CUT_PREFIX}{RUN}"
 
 
 WAYS = ["overwrite", "append", "create", "create-no-dirsync", "rename"]
@@ -194,7 +195,7 @@ def test_missing_directory_is_reported(directory: Path) -> None:
 
 
 def test_unreadable_directory_is_reported(tmp_path: Path) -> None:
-    (line,) = read_back(tmp_path / "none" / f"{PREFIX}{RUN}", [stream()], {0: 20})
+    (line,) = read_back(tmp_path / "none" / f"{POWER_CUT_PREFIX}{RUN}", [stream()], {0: 20})
     assert "No such file" in line["error"]
 
 

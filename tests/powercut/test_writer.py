@@ -14,11 +14,12 @@ import psutil
 import pytest
 
 from fstui.cli import powercut
+from fstui.measure.wire.own_directory import POWER_CUT_PREFIX
 from fstui.model.errors import Refused
 from fstui.powercut import log as lines
 from fstui.powercut import power_cuts
 from fstui.powercut.log import Log
-from fstui.powercut.records import END_REASON_FILE, PREFIX, Stream, unpack
+from fstui.powercut.records import END_REASON_FILE, Stream, unpack
 from fstui.report import formats
 from fstui.report.characters import escape_controls
 from fstui.state import ledger, runs
@@ -129,7 +130,7 @@ def test_acknowledged_records_exist_for_every_method(write: Write, writes: str) 
 def test_header_is_the_first_line_and_complete(write: Write, target: Path) -> None:
     log, _ = lines_until(write("--set", "writes=append", "--set", "writers=3"), lambda log: log.ack_count > 0)
     header = log.header
-    assert header["directory"] == str(target / f"{PREFIX}{header['run']}")
+    assert header["directory"] == str(target / f"{POWER_CUT_PREFIX}{header['run']}")
     assert header["boot"] == Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     assert header["host"]["hostname"] == HOST
     assert header["target"]["identity"] and header["target"]["stack"]
@@ -238,7 +239,7 @@ def test_unwritable_directory_is_refused(target: Path) -> None:
 def test_root_filesystem_requires_the_host_name() -> None:
     for words in ((), ("--root-of", "another"), ("--root-of", "")):
         assert f"--root-of {escape_controls(HOST)}" in refused("write", "/", *words)
-    assert not [name for name in os.listdir("/") if name.startswith(PREFIX)]
+    assert not [name for name in os.listdir("/") if name.startswith(POWER_CUT_PREFIX)]
 
 
 @pytest.mark.parametrize("typed", ["a\x1b[31m", r"a\x1b[31m"])

@@ -17,7 +17,7 @@ from fstui.model.plan import Plan
 from fstui.model.quantities import clock, counted, short_size, size
 from fstui.model.storage import Medium, Target
 from fstui.powercut.plan import PowerCutPlan
-from fstui.powercut.records import PREFIX
+from fstui.powercut.records import directory_of
 from fstui.report.figures import BY_HAND, power_cut_writes, write_volume_text
 from fstui.report.latency_map import LogScale
 from fstui.report.text import fold, origin
@@ -204,11 +204,11 @@ def extent(offer: Offer, choices: Choices) -> str:
 
 
 def write_amount(plan: Plan | PowerCutPlan, target: Target) -> str:
-    directory = target.path.rstrip("/")
     each_second = f"{size(plan.bytes_per_s)} a second" if plan.bytes_per_s else ""
     if isinstance(plan, PowerCutPlan):
         amount = (each_second or "as much as it can") if plan.max_bytes is None else f"at most {size(plan.max_bytes)}"
-        return f"Writes {amount} into {directory}/{PREFIX}…; after the verification, 'fstui clean' removes it."
+        directory = directory_of(target.path, "…")
+        return f"Writes {amount} into {directory}; after the verification, 'fstui clean' removes it."
     server = ""
     if plan.server is not None:
         server = f" On {plan.server}: writes at most {size(plan.server_bytes)} into its own database, then drops it."
@@ -218,7 +218,7 @@ def write_amount(plan: Plan | PowerCutPlan, target: Target) -> str:
     tenth_of_free = target.space.free_bytes / 10 if target.space else float("inf")
     space = f", using at most {size(plan.peak_bytes)} at any time" if plan.max_bytes > tenth_of_free else ""
     space += " (more than a tenth of the free space)" if plan.peak_bytes > tenth_of_free else ""
-    return f"Writes {amount} into {directory}/.fstui-…{space}, then removes it.{server}"
+    return f"Writes {amount} into {target.path.rstrip('/')}/.fstui-…{space}, then removes it.{server}"
 
 
 def _text(setting: Setting, text: str) -> str:
