@@ -5,7 +5,7 @@ import msgspec
 from fstui.model.base import Amount, Base, Count
 from fstui.model.host import Host
 from fstui.model.judgement import Verdict
-from fstui.model.quantities import count
+from fstui.model.quantities import count, seconds
 from fstui.model.watch import WatchEvent
 
 SCHEMA = "fstui.at-risk/1"
@@ -35,6 +35,11 @@ class BytesAtRisk(Base, frozen=True, kw_only=True):
     @property
     def bytes(self) -> int:
         return self.dirty_bytes + self.cached_bytes
+
+    @property
+    def age_text(self) -> str:
+        """The age of the oldest bytes: ``≥ 4.2 s``; empty if there are none."""
+        return "" if self.oldest_s is None else f"{'≥ ' if self.may_be_older else ''}{seconds(self.oldest_s)}"
 
 
 class ProgramAtRisk(BytesAtRisk, frozen=True, kw_only=True):

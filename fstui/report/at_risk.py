@@ -1,13 +1,13 @@
 """The report of ``fstui watch --at-risk``: files, new directory entries, disks, and a sentence for each program."""
 
 from collections.abc import Sequence
-from pathlib import PurePath
 
-from fstui.model.at_risk import AtRisk, AtRiskReport, BytesAtRisk, FileAtRisk, NamesAtRisk, ProgramAtRisk, UnsafeMount
+from fstui.model.at_risk import AtRisk, AtRiskReport, FileAtRisk, NamesAtRisk, ProgramAtRisk, UnsafeMount
 from fstui.model.quantities import count, counted, seconds, size
 from fstui.report.sections import Report, Row, Section, number_cell, records, right_cell
 from fstui.report.text import GLYPHS, NONE, verdict_label
 from fstui.report.watch import MAX_ROWS, aligned_cells, more_rows, watched_programs
+from fstui.trace.at_risk import bytes_in_log, direct_writes, new_names
 
 FILE_HEADER = ("PROGRAM", "≤ UNWRITTEN", "≤ IN CACHE", "OLDEST", "PEAK", "MAX AGE", "SYNCS", "FILE")
 NAME_HEADER = ("PROGRAM", "NEW NAMES", "OLDEST", "DIRECTORY")
@@ -45,9 +45,9 @@ def file_cells(row: FileAtRisk) -> tuple[str, ...]:
         program_names(row),
         size(row.dirty_bytes),
         size(row.cached_bytes),
-        age(row),
+        row.age_text or NONE,
         size(row.most_bytes),
-        _age(row.longest_s, row.may_be_older and row.longest_s == row.oldest_s),
+        row.age_text if row.longest_s == row.oldest_s else seconds(row.longest_s),
         NONE if row.syncs is None else count(row.syncs),
         row.file_label,
     )
@@ -59,23 +59,9 @@ def program_names(row: FileAtRisk) -> str:
     return f"{first} shared with {', '.join(others)}" if others else first
 
 
-def age(row: BytesAtRisk) -> str:
-    return NONE if row.oldest_s is None else _age(row.oldest_s, row.may_be_older)
-
-
 def note(program: ProgramAtRisk) -> str:
     """Return how much of the data at risk is in the file that the program syncs most, and in its O_DIRECT writes."""
-    parts = []
-    if program.log is not None and program.log_bytes != program.bytes:
-        amount = size(program.log_bytes) if program.log_bytes else "nothing"
-        parts.append(f"{amount} at risk in {PurePath(program.log).name}, the file that it syncs most often")
-    if program.direct_files:
-        parts.append(f"at most {size(program.direct_bytes)} of O_DIRECT writes may be in the disk's cache")
-    return "; ".join(parts)
-
-
-def _age(age_s: float, may_be_older: bool) -> str:
-    return f"{'≥ ' if may_be_older else ''}{seconds(age_s)}"
+    return "; ".join(filter(None, (bytes_in_log(program), direct_writes(program))))
 
 
 def _name_cells(row: NamesAtRisk) -> Row:
@@ -107,9 +93,9 @@ def total(at_risk: AtRisk, *, counts_all: bool = True) -> str:
     if exposed:
         oldest = max(exposed, key=lambda file: file.oldest_s or 0.0)
         amount = size(sum(file.bytes for file in exposed))
-        parts.append(f"up to {amount} in {counted(len(exposed), 'listed file')}, oldest {age(oldest)}")
+        parts.append(f"up to {amount} in {counted(len(exposed), 'listed file')}, oldest {oldest.age_text}")
     if at_risk.names:
-        parts.append(f"{counted(sum(row.count for row in at_risk.names), 'new, renamed or linked name')}")
+        parts.append(new_names(sum(row.count for row in at_risk.names)))
     if at_risk.unsupported:
         return f"At risk: {parts[-1]}." if at_risk.names else ""
     if not counts_all:
@@ -125,4 +111,4 @@ def summary_line(at_risk: AtRisk, unsafe: Sequence[UnsafeMount] = ()) -> str:
     first = exposed[0]
     others = f" · {counted(len(exposed) - 1, 'other program')}" if len(exposed) > 1 else ""
     amount = f"{size(first.bytes)} in {counted(first.files, 'file')}"
-    return f"{first.program_label} {amount}, oldest {age(first)}{others}{warnings}"
+    return f"{first.program_label} {amount}, oldest {first.age_text}{others}{warnings}"

@@ -82,10 +82,10 @@ def _condition(program: ProgramAtRisk, elapsed_s: float, state: str) -> str:
     if program.bytes:
         shared = program.shared_files if program.files > 1 else 0
         note = f" ({'all' if shared == program.files else count(shared)} shared)" if shared else ""
-        oldest = f"oldest {'≥ ' if program.may_be_older else ''}{seconds(program.oldest_s or 0.0)}"
         files = "1 shared file" if program.files == program.shared_files == 1 else counted(program.files, "file")
         condition = "not durable" if state == "at risk" else state
-        amount = f"up to {size(program.bytes)} {condition}, in {files}{note}; {oldest}{_part_in_log(program)}"
+        amount = f"up to {size(program.bytes)} {condition}, in {files}{note}; oldest {program.age_text}"
+        amount += f"; {in_log}" if (in_log := bytes_in_log(program)) else ""
     elif program.most_bytes:
         most, longest = size(program.most_bytes), seconds(program.longest_s)
         amount = f"nothing {state} now; since the watch began, at most {most} at the same time, for at most {longest}"
@@ -95,24 +95,30 @@ def _condition(program: ProgramAtRisk, elapsed_s: float, state: str) -> str:
         amount = f"no bytes {state}" if program.names else f"nothing {state}"
     names = ""
     if program.names:
-        kind = "new, renamed or linked name" if program.names == 1 else "new, renamed or linked names"
         age = seconds(program.oldest_name_s or 0.0)
         joined_by = ", but" if amount.startswith("no bytes") else ";"
-        names = f"{joined_by} {count(program.names)} {kind} in directories that are not synced, oldest {age}"
-    direct = ""
-    if program.direct_files:
-        files = counted(program.direct_files, "file")
-        direct = f"; O_DIRECT writes to {files} are not counted: at most {size(program.direct_bytes)} in the disk's "
-        direct += "cache is not flushed"
+        names = f"{joined_by} {new_names(program.names)} in directories that are not synced, oldest {age}"
+    direct = f"; {writes}" if (writes := direct_writes(program)) else ""
     return f"{amount}{names}{_sync_rate(program, elapsed_s)}{direct}"
 
 
-def _part_in_log(program: ProgramAtRisk) -> str:
+def bytes_in_log(program: ProgramAtRisk) -> str:
     """Return how many of the bytes are in the file that the program syncs most. If all are in it, return nothing."""
     if program.log is None or program.log_bytes == program.bytes:
         return ""
-    amount = size(program.log_bytes) if program.log_bytes else "none"
-    return f"; {amount} of this is in …/{'/'.join(program.log.split('/')[-2:])}, the file that it syncs most often"
+    amount, path = size(program.log_bytes) if program.log_bytes else "none", "/".join(program.log.split("/")[-2:])
+    return f"{amount} of its unsynced bytes are in …/{path}, the file that it syncs most often"
+
+
+def direct_writes(program: ProgramAtRisk) -> str:
+    if not program.direct_files:
+        return ""
+    files, amount = counted(program.direct_files, "file"), size(program.direct_bytes)
+    return f"O_DIRECT writes to {files} are not counted: at most {amount} in the disk's cache is not flushed"
+
+
+def new_names(number: int) -> str:
+    return counted(number, "new, renamed or linked name")
 
 
 def _sync_rate(program: ProgramAtRisk, elapsed_s: float) -> str:

@@ -87,9 +87,12 @@ def test_the_sentence_of_a_database_names_its_log() -> None:
         "postgres", 7, dirty_bytes=26 << 20, files=9, oldest_s=6.0, syncs=1800, log="/srv/pg/pg_wal/0001", log_bytes=0
     )
     (sentence,) = sentences(replace(STATE, programs=(database,)))
-    assert "oldest 6.0 s; none of this is in …/pg_wal/0001, the file that it syncs most often; it syncs" in sentence
+    assert (
+        "oldest 6.0 s; none of its unsynced bytes are in …/pg_wal/0001, the file that it syncs most often; it"
+        in sentence
+    )
     (sentence,) = sentences(replace(STATE, programs=(replace(database, log_bytes=1 << 20),)))
-    assert "; 1.0 MiB of this is in …/pg_wal/0001, the file that it syncs most often" in sentence
+    assert "; 1.0 MiB of its unsynced bytes are in …/pg_wal/0001, the file that it syncs most often" in sentence
 
 
 def test_programs_with_the_same_figures_share_a_sentence() -> None:

@@ -12,6 +12,7 @@ from fstui.model.host import Host
 from fstui.model.watch import WatchEvent, WatchStarted
 from fstui.runs.machine.simulated import SimulatedMachine
 from fstui.simulate.parameters import load
+from fstui.trace.at_risk import bytes_in_log
 from fstui.tui.drawing.at_risk import Moment, RiskView, last_minutes, moment_of, rows, total
 from fstui.tui.iostats import RecentSamples
 from fstui.tui.screens.at_risk import AtRiskScreen
@@ -63,7 +64,7 @@ async def test_r_shows_the_risk_and_escape_returns_to_the_watch() -> None:
         await pilot.pause()
         assert isinstance(app.screen, AtRiskScreen)
         text = " ".join(" ".join(screen_lines(app)).split())
-        assert "postgres (700): at most 3.0 MiB of O_DIRECT writes may be in the disk's cache" in text
+        assert "postgres (700): O_DIRECT writes to 2 files are not counted: at most 3.0 MiB in the disk's" in text
         assert "[red]" in text, "names are data"
         assert "bytes peak 48 MiB" in text and "the oldest, at least peak 118 s" in text
         assert any("cp (950)" in line and "/backup " in line for line in screen_lines(app))
@@ -146,7 +147,8 @@ def test_the_log_of_a_program_is_named_below_the_table() -> None:
     state = AtRisk(files=(file("/srv/data/base/1", "postgres (7)", dirty_bytes=4096),), programs=(database,))
     *_, row, note = (text.plain for text in rows(RiskView(screens.DATA, state), 120))
     assert row.split()[-1] == "base/1", "paths are relative to the mount point"
-    assert note == "   postgres (7): 4 KiB at risk in 0001, the file that it syncs most often"
+    assert note == f"   postgres (7): {bytes_in_log(database)}", "as on the command line"
+    assert "4 KiB of its unsynced bytes are in …/wal/0001, the file that it syncs most often" in note
 
 
 async def test_a_simulated_disk_has_no_programs_to_examine() -> None:

@@ -163,7 +163,7 @@ def _file_cells(group: Sequence[FileAtRisk], max_bytes: int) -> tuple[str, ...]:
     program, *other_programs = file.programs or ("ended",)
     return (
         f"{program} +{len(other_programs)}" if other_programs else program,
-        at_risk.age(max(group, key=lambda each: each.oldest_s or 0.0)),
+        max(group, key=lambda each: each.oldest_s or 0.0).age_text or NONE,
         size(sum(each.dirty_bytes for each in group)),
         size(cached_bytes) if (cached_bytes := sum(each.cached_bytes for each in group)) else NONE,
         plain_meter(_bytes(group) / max_bytes, _BAR_CELLS) if max_bytes else "",
