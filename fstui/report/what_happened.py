@@ -1,7 +1,7 @@
 """The report of ``fstui what-happened``: the answer in sentences, a timeline, and a table of figures."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from html import escape
 from math import log
 from typing import NamedTuple
@@ -107,8 +107,11 @@ def incident_line(incident: Incident) -> str:
 
 
 def _title(answer: WhatHappened) -> str:
+    """Name yesterday as such: a time of day that is later than now means yesterday."""
+    yesterday = datetime.now().date() - timedelta(days=1)
+    day = "yesterday, " if datetime.fromtimestamp(answer.start).date() == yesterday else ""
     zone = datetime.fromtimestamp(answer.start).astimezone().tzname() or ""
-    return f"{answer.host}, {span(answer.start, answer.end)} {zone}".rstrip()
+    return f"{answer.host}, {day}{span(answer.start, answer.end)} {zone}".rstrip()
 
 
 def _gap_lines(answer: WhatHappened) -> Iterator[str]:

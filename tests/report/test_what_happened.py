@@ -1,6 +1,7 @@
 """The answer of ``fstui what-happened`` in each format."""
 
 import json
+from datetime import date, datetime, time, timedelta
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -39,6 +40,16 @@ def test_a_terminal_gets_the_answer_first_and_a_timeline() -> None:
     assert "etcd (pid 812) waited 8.0 s (at most 4.0 s at a time) in fdatasync" in " ".join(lines[1:5])
     assert any(line.split()[:2] == ["longest", "wait"] and "peak 4.0 s" in line for line in lines)
     assert len(lines) < 24
+
+
+@pytest.mark.parametrize(("days_ago", "named"), [(0, False), (1, True), (2, False)])
+def test_first_line_names_yesterday(days_ago: int, named: bool) -> None:
+    """A time of day that is later than now means yesterday, perhaps to the surprise of the user."""
+    noon = datetime.combine(date.today() - timedelta(days=days_ago), time(12))
+    found = replace(answer(), start=noon.timestamp(), end=noon.timestamp() + 600)
+    first_line = printed("plain", found).splitlines()[0]
+    assert first_line.startswith(f"db1, yesterday, {noon:%Y-%m-%d} 12:00:00–12:10:00") == named
+    assert ("yesterday" in first_line) == named
 
 
 def test_several_incidents_have_a_heading_with_their_order() -> None:
