@@ -15,10 +15,11 @@ from textual.content import Content
 from textual.widgets import Input
 
 from fstui.model.errors import Refused
+from fstui.model.storage import Target
 from fstui.report.characters import escape_controls
 from fstui.report.stack import in_memory
 from fstui.report.text import moment
-from fstui.tui.commands import GLOSSARY, HELP, RECORDING, key_name
+from fstui.tui.commands import GLOSSARY, HELP, RECORDING, TREND, WATCH, key_name
 from fstui.tui.drawing.cells import drawn_width, fit, fit_middle
 from fstui.tui.screens.base_screen import BaseScreen, grey_below
 from fstui.tui.screens.storage import StorageScreen
@@ -57,7 +58,7 @@ class PaletteEntry(NamedTuple):
 
 
 class EntryProvider(Provider):
-    """Finds keys, mounts, scenarios, settings, lessons, rules, themes, terms and runs.
+    """Finds keys, screens, mounts, scenarios, settings, lessons, rules, themes, terms and runs.
 
     Before a word is typed, it lists the keys, and without a run in progress also scenarios, mounts and lessons.
     """
@@ -89,6 +90,7 @@ class EntryProvider(Provider):
             *self._mounts(),
             *self._scenarios(),
             *self._lessons(),
+            *self._other_screens(),
             *self._rules_and_themes(),
             *self._terms(),
             *runs,
@@ -137,12 +139,28 @@ class EntryProvider(Provider):
         if self._fstui.run_in_progress is None:
             yield PaletteEntry("screen", "recording", RECORDING.help, self._fstui.action_recording)
 
-    def _mounts(self) -> Iterator[PaletteEntry]:
+    def _targets(self) -> Iterator[Target]:
         first = self.app.screen_stack[0]
         for target in sorted(first.inventory.filesystems, key=in_memory) if isinstance(first, StorageScreen) else ():
             if not target.pseudo and target.silent_s is None:
-                run = partial(self._fstui.open_plan, target.path)
-                yield PaletteEntry("mount", target.mount_point, f"Choose a scenario ({target.fstype}).", run)
+                yield target
+
+    def _mounts(self) -> Iterator[PaletteEntry]:
+        for target in self._targets():
+            run = partial(self._fstui.open_plan, target.path)
+            yield PaletteEntry("mount", target.mount_point, f"Choose a scenario ({target.fstype}).", run)
+
+    def _other_screens(self) -> Iterator[PaletteEntry]:
+        """Yield the screens that another screen opens with a key, but not during a run: a watch would disturb it."""
+        from fstui.tui.screens.history import TrendScreen  # noqa: PLC0415  the first frame does not need these
+        from fstui.tui.screens.watch import WatchScreen  # noqa: PLC0415
+
+        if self._fstui.run_in_progress is None:
+            trend = partial(self._push, TrendScreen, "")
+            yield PaletteEntry("screen", "trend", TREND.help, trend)
+            for target in self._targets():
+                run = partial(self._push, WatchScreen, target)
+                yield PaletteEntry("watch", target.mount_point, WATCH.help, run)
 
     def _scenarios(self) -> Iterator[PaletteEntry]:
         from fstui.powercut import plan as power_cut  # noqa: PLC0415  the first frame does not need these

@@ -273,9 +273,11 @@ async def test_without_a_query_the_palette_lists_where_to_go() -> None:
         ("terms", "g         glossary", "glossary"),
         ("term dirty", "term      write back, ", "write back"),
         ("recorded", "screen    recording", "recording"),
+        ("trend", "screen    trend", "trend"),
+        ("watch queue", "watch     /srv/queue", "watch"),
     ],
 )
-async def test_palette_opens_glossary_terms_and_recording(words: str, entry: str, title: str) -> None:
+async def test_palette_opens_terms_and_other_screens(words: str, entry: str, title: str) -> None:
     app = PreparedApp()
     async with app.run_test(size=(80, 24)) as pilot:
         assert (await found(app, words))[0].startswith(entry)

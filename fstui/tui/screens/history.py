@@ -17,7 +17,7 @@ from fstui.model.run import Run
 from fstui.report.history import NO_TREND, repeated_series, runs_with_other_settings, trend_report
 from fstui.runs import history
 from fstui.runs.history import Summary
-from fstui.tui.commands import BACK, COPY, HELP, LIST, QUIT, RECORDING, Command
+from fstui.tui.commands import BACK, COPY, HELP, LIST, QUIT, RECORDING, TREND, Command
 from fstui.tui.drawing import history as drawing
 from fstui.tui.drawing.cells import MIN_FRAME_WIDTH, line, paragraph, title_line
 from fstui.tui.drawing.result import SHORT_LINES
@@ -40,7 +40,7 @@ class HistoryScreen(BaseScreen):
         Command("history.compare", "c", "compare", "compare", "Compare this run with the next one that you open."),
         Command("history.mark", "space", "mark", "", f"Mark this run for a comparison of at most {MAX_COMPARED} runs."),
         Command("history.filter", "slash", "filter", "filter", "Show only the runs that contain the words you type."),
-        Command("history.trend", "t", "trend", "trend", "Show how the rates on each filesystem changed."),
+        TREND,
         Command("history.note", "n", "note", "note", "Save a note with this run."),
         RECORDING,
         Command("history.delete", "d", "delete", "delete", "Delete this run, after a confirmation."),
@@ -289,7 +289,7 @@ class TrendScreen(HistoryScreen):
         HistoryScreen.KEYS[0],
         Command("trend.earlier", "left", "choose_run(-1)", "run", "Select the run before this one.", shown_as="←→"),
         Command("trend.later", "right", "choose_run(1)", "", "Select the run after this one."),
-        *(command for command in HistoryScreen.KEYS[1:] if command.id != "history.trend"),
+        *(command for command in HistoryScreen.KEYS[1:] if command is not TREND),
         COPY,
     )
     HELP_TEXT = (

@@ -18,7 +18,7 @@ from fstui.model.host import Inventory
 from fstui.model.judgement import Judgement
 from fstui.model.quantities import counted
 from fstui.model.storage import Node, Target
-from fstui.tui.commands import COPY, HELP, HISTORY, LIST, QUIT, Command
+from fstui.tui.commands import COPY, HELP, HISTORY, LIST, QUIT, WATCH, Command
 from fstui.tui.drawing import filesystem, storage
 from fstui.tui.drawing.cells import line, rule
 from fstui.tui.iostats import DeviceActivity
@@ -40,7 +40,7 @@ class StorageScreen(BaseScreen):
     """The list of filesystems above; the I/O path and the findings of the selected one below."""
 
     KEYS = (
-        Command("storage.watch", "t", "watch", "watch", "See which processes wait for syncs here."),
+        WATCH,
         Command("storage.run", "enter", "run_here", "run here", "Choose a scenario for this filesystem."),
         Command("storage.filter", "slash", "filter", "filter", "Show only rows that contain the words you type."),
         HISTORY,
