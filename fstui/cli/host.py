@@ -96,7 +96,7 @@ async def _clean(pending: bool) -> int:
         say(f"kept {startup.label(entry)}: {_OTHER_CONTAINER}")
     if foreign_entries := await startup.entries_of_other_hosts():
         hosts = ", ".join(sorted({entry.host for entry in foreign_entries}))
-        say(f"Entries of other hosts were left alone ({len(foreign_entries)}). Run 'fstui clean' on {hosts}.")
+        say(f"Kept the leftovers of other hosts ({len(foreign_entries)}). Run 'fstui clean' on {hosts}.")
     elif not entries and not unverified and not unchecked:
         say("Nothing was left behind.")
     return FAILED if failed else 0

@@ -113,13 +113,13 @@ def make(directory: str) -> None:
         say(f"{title} was not created: {reason}")
     print_last_report(teaching.lab_report(result.lab), formats.PLAIN)
     say("Which of them are durable? Use 'fstui list' and 'fstui lab run NAME fstui run fsync-rate DIRECTORY'.")
-    say("To read the truth: 'fstui lab open NAME'.")
+    say("To read the answer: 'fstui lab open NAME'.")
 
 
 @lab.command("list")
 @report_command
 def list_() -> Report:
-    """List the filesystems of the lab, and the envelopes that were opened.
+    """List the filesystems of the lab, and the opened envelopes.
 
     Example: fstui lab list
     """

@@ -51,11 +51,10 @@ def watch(
     output: Path | None,
     simulate: str | None,
 ) -> int:
-    """Show which programs wait for which files to reach the disk, and which layer takes the time.
+    """Show which programs wait for which files to reach the disk, and which layer is slow.
 
-    As root, fstui reads the kernel's trace. Without root, it reads only /proc. It does not write to the filesystems
-    that it watches, except for one small file in ~/.local/state/fstui, which it writes only as root. This file contains
-    the name of fstui's trace instance in the kernel.
+    As root, fstui reads the kernel's trace, and writes one small file to ~/.local/state/fstui: the name of its trace
+    instance in the kernel. Without root, it reads only /proc, and writes nothing.
 
     The watch ends with one of these conclusions: a program waits for the disk; the filesystem, or a layer above the
     disk, is slow; an I/O limit of the program's cgroup is reached; the CPU is busy; the program syncs too often; no

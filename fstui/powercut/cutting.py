@@ -84,8 +84,8 @@ class CutCampaign:
             newest = [cut for cut in self.store.cuts if cut.outcome != "refused"][-MAX_INCONCLUSIVE_CUTS:]
             if len(newest) == MAX_INCONCLUSIVE_CUTS and not any(cut.is_conclusive for cut in newest):
                 raise Refused(
-                    f"{MAX_INCONCLUSIVE_CUTS} cuts in a row did not happen. The last one: {newest[-1].reason}. Check "
-                    "the off and the on command"
+                    f"{MAX_INCONCLUSIVE_CUTS} attempts in a row proved nothing. The last one: {newest[-1].reason}. "
+                    "Check the off and the on command"
                 )
 
     def _run_cut(self) -> None:

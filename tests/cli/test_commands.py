@@ -297,7 +297,7 @@ def test_clean_names_other_hosts_that_share_the_ledger(fstui: Fstui, target: Pat
     path.write_text(json.dumps(json.loads(path.read_text()) | elsewhere))
     done = fstui("clean")
     assert (done.returncode, done.stdout) == (0, b"")
-    assert done.stderr.decode() == "Entries of other hosts were left alone (1). Run 'fstui clean' on db8.\n"
+    assert done.stderr.decode() == "Kept the leftovers of other hosts (1). Run 'fstui clean' on db8.\n"
 
 
 def test_clean_names_what_another_container_may_still_use(fstui: Fstui, target: Path) -> None:

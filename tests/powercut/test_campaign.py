@@ -84,7 +84,7 @@ def test_campaign_continues_after_a_loss(host: MadeUpHost, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("behaviour", "words"),
     [
-        ("same-boot", "3 cuts in a row did not happen.*boot id of db1 did not change"),
+        ("same-boot", "3 attempts in a row proved nothing.*boot id of db1 did not change"),
         ("wrong-plug", "still writing.*The off command printed: no session"),
     ],
 )

@@ -21,7 +21,7 @@ cut.
 Only root can read the kernel's trace, which shows which process sent each flush. Without the trace, or if it covers
 only the start of a fast step, the verdict is "cannot-tell" in two cases:
 
-- In a step, over 5 % more flushes (without a trace: or bytes) than expected.
+- In a step, over 5 % more flushes (untraced: or bytes) arrived than expected.
 - Before a step or at its start, others flushed at over 5 % of the sync rate.
 
 ## What to do next

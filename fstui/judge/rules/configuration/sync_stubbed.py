@@ -3,7 +3,7 @@
 ## What it means
 A library or a system call filter intercepts a sync and returns success, so the sync makes nothing durable. The library
 is libeatmydata or a similar one. The filter is a seccomp filter, as in containers that
-`systemd-nspawn --suppress-sync=yes` started. The finding says nothing about the disk.
+`systemd-nspawn --suppress-sync=yes` started.
 
 ## How it was measured
 One of these signs is enough:

@@ -182,7 +182,7 @@ def link_exceeded(case: Case) -> Iterator[Conclusion]:
 
     ## What it means
     Writes returned faster than the link to the disk can transfer them. When a write or its sync returned, its data was
-    still in a cache above the link, unless a layer above the link compresses or deduplicates.
+    still in a cache above the link, unless a layer above it compresses or deduplicates: then the rate is legitimate.
 
     ## How it was measured
     For each step with one writer, fstui compared the bytes written per second with the maximum data rate of the link to
@@ -191,8 +191,7 @@ def link_exceeded(case: Case) -> Iterator[Conclusion]:
 
     ## What it proves, and what it does not
     If the kernel counted all bytes at the device, the cache is in the controller or its driver. If the kernel has no
-    counters for the device (`queue/iostats` is 0), the cache may also be in a layer of this host. If a layer above the
-    link compresses or deduplicates, the high rate is legitimate.
+    counters for the device (`queue/iostats` is 0), the cache may also be in a layer of this host.
 
     ## What to do next
     Look for a cache in the controller and its driver. If the kernel has no counters for the device, also look at the

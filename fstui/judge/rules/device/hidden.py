@@ -109,7 +109,8 @@ def unknown_layer(case: Case) -> Iterator[Conclusion]:
     below such a layer with those above the layer.
 
     Settings that fstui does not judge: the mount option `sync`, `chattr +S`, a write-behind member of an md array or
-    LVM RAID, a dm-writecache that caches no new blocks or only metadata, and a snapshot that is being merged.
+    LVM RAID, a dm-writecache in the mode `cleaner` or `metadata_only`, a snapshot that is being merged, and a
+    device-mapper device of several targets, such as `striped` and `error`.
 
     ## How it was measured
     fstui read the types of mounted filesystems, the names of block devices and the device-mapper targets. For a loop

@@ -22,8 +22,8 @@ def disturbed(case: Case) -> Iterator[Conclusion]:
 
     ## How it was measured
     - The storage changed: the stack before or after a step was different from the stack before the run.
-    - fstui was delayed: fstui's process that writes the test data waited for fstui's main process during more than 1 %
-      of the step.
+    - fstui was delayed: the process that writes the test data waited for fstui's main process for more than 1 % of the
+      step.
 
     ## What it proves, and what it does not
     Both cases say nothing about the disk. If the storage changed in some steps, the other steps can still
@@ -67,7 +67,7 @@ def other_writers(case: Case) -> Iterator[Conclusion]:
     """*a note: it does not change the verdict*
 
     ## What it means
-    Other processes write to the same devices, so their flushes and bytes are counted together with fstui's.
+    Other processes write to the same devices, so the counters include their flushes and bytes.
 
     ## How it was measured
     One of these is true:
@@ -79,12 +79,11 @@ def other_writers(case: Case) -> Iterator[Conclusion]:
 
     ## What it proves, and what it does not
     Other processes only add flushes. If too few flushes arrived, some were not sent or were dropped, whatever other
-    processes did. If enough arrived, some may belong to other processes. A sufficient number of flushes is evidence
-    only in two cases:
+    processes did. If enough arrived, this is evidence only in two cases:
 
     - The kernel's trace shows which process sent each flush.
-    - Both are true: at most 5 % more flushes and bytes arrived than expected, and while fstui was idle, the devices'
-      flush rate was at most 5 % of fstui's sync rate in the steps.
+    - At most 5 % more flushes and bytes arrived than expected, and while fstui was idle, the devices' flush rate was at
+      most 5 % of fstui's sync rate in the steps.
 
     In all other cases, the rule `flushes-arrive` can give the verdict "cannot-tell".
 

@@ -1,8 +1,7 @@
 """*a note: it does not change the verdict*
 
 ## What it means
-The kernel reports up to which size a write is untorn: after a power cut, either the whole write is there, or nothing of
-it. The note states this size.
+The kernel reports the maximum size of an untorn write: after a power cut, either all of the write is there, or none.
 
 ## How it was measured
 fstui only read the size: `queue/atomic_write_unit_max_bytes` of each device, and `STATX_WRITE_ATOMIC` (Linux 6.11) of a
@@ -46,7 +45,7 @@ def untorn_writes(case: Case) -> Iterator[Conclusion]:
         title=f"untorn writes of up to {size(min(unit_bytes for _, unit_bytes in reported))}, as reported"
         if by_filesystem
         else "untorn writes reported by the device only",
-        sentence=f"The kernel reports which writes with RWF_ATOMIC are untorn: {amounts}. That is reported, not "
+        sentence=f"According to the kernel, writes with RWF_ATOMIC are untorn up to this size: {amounts}. This is not "
         f"proven.{limitation}",
         evidence=(line for node, _ in reported for line in words.readings(node, ATOMIC_WRITE_SIZE)),
         next=(

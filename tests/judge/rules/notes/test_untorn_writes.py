@@ -13,7 +13,7 @@ def test_smallest_unit_counts_and_nothing_is_proven() -> None:
     where = on_disk(filesystem(**stated), disk(readings=readings(**{ATOMIC_WRITE_SIZE: "65536"})))
     found = finding(verdict(where, step()), "untorn-writes")
     assert (found.verdict, found.title) == (None, "untorn writes of up to 16 KiB, as reported")
-    assert "sda 64 KiB" in found.sentence and "reported, not proven" in found.sentence
+    assert "sda 64 KiB" in found.sentence and "not proven" in found.sentence
     assert "doublewrite" in found.next[0]
 
 
