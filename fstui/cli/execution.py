@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from fstui.cli.output import ReaderGone, say
 from fstui.cli.terminal import start
-from fstui.model.errors import Refused, sentence_of
+from fstui.model.errors import LIMIT_REACHED, Refused, sentence_of
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     import click
 
 FAILED, REFUSED, UNACCEPTABLE = 1, 2, 3
-_LIMIT_REACHED = "no more processes or threads can be started. See 'ulimit -u', and pids.max of the cgroup"
 _NO_THREAD = "can't start new thread"
 """Python's message if pthread_create(3) fails, in a RuntimeError."""
 COMPLETION_VARIABLE = "_FSTUI_COMPLETE"
@@ -122,7 +121,7 @@ def _report_error(error: BaseException) -> int:
         case ReaderGone() | BrokenPipeError() | SystemExit(code=1):  # click's exit for a closed pipe
             return BROKEN_PIPE
         case BlockingIOError() | RuntimeError() if _is_limit_reached(error):
-            return _print_fault(_LIMIT_REACHED)
+            return _print_fault(LIMIT_REACHED)
         case OSError() | MemoryError():
             return _print_fault(sentence_of(error))
         case Exception():

@@ -22,7 +22,7 @@ from typing import Any, Literal, NamedTuple, TypeVar, cast
 
 from fstui import proc
 from fstui.measure.wire import frames
-from fstui.model.errors import Refused
+from fstui.model.errors import LIMIT_REACHED, Refused, sentence_of
 from fstui.model.quantities import seconds
 
 _ROOT = str(Path(__file__).resolve().parents[2])
@@ -37,9 +37,21 @@ STOPPING_TIMEOUT_S, ABANDONED_TIMEOUT_S = 0.5, 0.2
 """Time limits for a child without progress after the user has stopped fstui. The second applies if another child was
 abandoned on the same disk."""
 _STATE_DIR = "the state directory"
+_LIMITS: dict[int | None, str] = {
+    errno.EAGAIN: LIMIT_REACHED,
+    errno.EMFILE: "too many files are open. See 'ulimit -n'",
+}
 Result = TypeVar("Result")
 DiskRole = Literal["home", "target"]
 """The disk that a child uses: the disk of the state directory (home) or of the measured directory (target)."""
+
+
+class NotStarted(Refused):
+    """A child program cannot be started: there are too many processes or open files, or /dev/null does not exist."""
+
+    def __init__(self, module: str, error: OSError) -> None:
+        reason = _LIMITS.get(error.errno, sentence_of(error))
+        super().__init__(f"cannot start a helper process (fstui.{module}): {reason}")
 
 
 class NoReply(Refused):
@@ -92,15 +104,18 @@ class Child:
     async def start(
         cls, module: str, *arguments: str, own_session: bool = True, read_from: Literal["stdout", "stderr"] = "stdout"
     ) -> Child:
-        """Start the program in a module. If ``read_from`` is stderr, the child inherits stdout. Raises OSError."""
-        process = subprocess.Popen(  # noqa: ASYNC220  asyncio starts a process with this blocking call, too
-            command(module, *arguments),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE if read_from == "stdout" else None,
-            stderr=subprocess.PIPE if read_from == "stderr" else subprocess.DEVNULL,
-            start_new_session=own_session,
-            process_group=None if own_session else 0,
-        )
+        """Start the program in a module. If ``read_from`` is stderr, the child inherits stdout. Raises NotStarted."""
+        try:
+            process = subprocess.Popen(  # noqa: ASYNC220  asyncio starts a process with this blocking call, too
+                command(module, *arguments),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE if read_from == "stdout" else None,
+                stderr=subprocess.PIPE if read_from == "stderr" else subprocess.DEVNULL,
+                start_new_session=own_session,
+                process_group=None if own_session else 0,
+            )
+        except OSError as error:
+            raise NotStarted(module, error) from error
         child, loop, pipe = cls(process), asyncio.get_running_loop(), process.stdout or process.stderr
         assert pipe is not None
         with contextlib.suppress(OSError):  # enlarge the pipe, so that a busy reader does not delay the probe
@@ -189,8 +204,8 @@ async def call_in_child(
 ) -> Result:
     """Call a function of a module in a child process, because the disk that the function uses may hang.
 
-    ``where``: what the function reads or writes. Raises what the function raises, NoReply as ``_wait_for`` does,
-    and OSError if the child was killed or could not be started.
+    ``where``: what the function reads or writes. Raises what the function raises, NotStarted, NoReply as ``_wait_for``
+    does, and ChildProcessError if the child was killed.
     """
     return cast(Result, await _call(sys.path, function, arguments, timeout_s, where))
 

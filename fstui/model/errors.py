@@ -4,6 +4,8 @@ import os
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
+LIMIT_REACHED = "no more processes or threads can be started. See 'ulimit -u', and pids.max of the cgroup"
+
 
 class Refused(Exception):  # noqa: N818  printed as it is; nothing was written, exit status 2
     """The command cannot start or continue. The message says what failed, where, why, and what to do."""

@@ -22,7 +22,7 @@ MAX_WRITERS = 8
 
 
 async def read_activity() -> AsyncGenerator[HostActivity]:
-    """Yield every 2 seconds which processes write and which databases run, as read by a child. Raises OSError."""
+    """Yield every 2 seconds which processes write and which databases run, as read by a child. Raises NotStarted."""
     child = await Child.start("measure.helpers.activity")
     try:
         drivers = {name: kind.driver for name, kind in KINDS.items()}

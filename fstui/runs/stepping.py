@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from fstui.measure.children import NotStarted
 from fstui.measure.wire.frames import BadFrame, Frame, Samples
 from fstui.model.base import Amount, Base, Count
 from fstui.model.events import Event, StepPreparing, StepProgressed, StepStarted
@@ -95,6 +96,9 @@ class StepRunner:
             self._probe = await self._machine.start(request)
         except OSError as error:
             self._recorder.error = Failure(call="start the probe", errno=error.errno, message=str(error.strerror))
+            return self._step()
+        except NotStarted as problem:
+            self._recorder.error = Failure(call="start the probe", errno=None, message=str(problem))
             return self._step()
         if self._stop_time_s is not None:
             self._probe.stop()

@@ -113,7 +113,7 @@ async def write_entry_in_child(run: str, kind: Kind, what: str, mount_point: str
 
 async def delete_entry_in_child(entry: LedgerEntry) -> None:
     """Remove the entry of an object that is gone, in a child process. An entry that remains does no harm."""
-    with suppress(OSError, NoReply):
+    with suppress(OSError, Refused):
         await call_in_child(delete_entry, entry, timeout_s=_CHILD_TIMEOUT_S)
 
 
@@ -132,7 +132,7 @@ async def remove(entry: LedgerEntry, removal: Awaitable[object]) -> str | None:
 
 
 async def delete_entry_if_gone(entry: LedgerEntry) -> None:
-    with suppress(OSError, NoReply):
+    with suppress(OSError, Refused):
         if not await call_in_child(os.path.lexists, entry.what, timeout_s=_CHILD_TIMEOUT_S, where=entry.what):
             await delete_entry_in_child(entry)
 

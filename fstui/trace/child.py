@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Self
 import msgspec
 
 from fstui import proc
-from fstui.measure.children import Child, NoReply, call_helper
+from fstui.measure.children import Child, NoReply, NotStarted, call_helper
 from fstui.model.counters import DeviceTrace
 from fstui.model.errors import Refused
 from fstui.model.storage import Target
@@ -64,6 +64,8 @@ class TracingChild:
             entry = await write_entry_in_child(name, "trace", instance_path(name))
         except OSError as error:  # a child that has started ends when its stdin closes
             raise Untraceable(f"cannot start: {error.filename or 'its program'}: {error.strerror}") from error
+        except NotStarted as problem:
+            raise Untraceable(str(problem)) from None
         program = cls(child, entry)
         program._send(name=name, entry=str(ledger.path_of(entry)), **settings)
         reply = await program._read_reply(READY_TIMEOUT_S)

@@ -364,17 +364,46 @@ def test_an_unexpected_error_is_a_sentence(fstui: Fstui, own_home: Path) -> None
 
 
 @pytest.mark.parametrize(
-    "failure", ["""RuntimeError("can't start new thread")""", "BlockingIOError(11, 'Resource temporarily unavailable')"]
+    ("failure", "status", "what"),
+    [
+        ("""RuntimeError("can't start new thread")""", 1, ""),
+        (
+            "BlockingIOError(11, 'Resource temporarily unavailable')",
+            2,
+            "cannot start a helper process (fstui.measure.helpers.tool_output): ",
+        ),
+    ],
+    ids=["thread", "process"],
 )
-def test_a_limit_of_processes_is_a_sentence(failure: str) -> None:
+def test_a_limit_of_processes_is_a_sentence(failure: str, status: int, what: str) -> None:
     none_left = f"""import subprocess, threading
 def none_left(*arguments, **settings): raise {failure}
 threading.Thread.start = subprocess.Popen.__init__ = none_left
 from fstui.cli import main; main()"""
     done = subprocess.run([command()[0], "-c", none_left, "list"], capture_output=True, check=False)
-    assert done.returncode == 1
+    assert done.returncode == status
     (line,) = done.stderr.decode().splitlines()
-    assert line.startswith("fstui: no more processes or threads can be started")
+    assert line.startswith(f"fstui: {what}no more processes or threads can be started")
+
+
+NO_NULL_DEVICE = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /dev && exec "$@"', "sh"]
+
+
+@pytest.mark.parametrize(
+    ("within", "reason"),
+    [
+        (["sh", "-c", 'ulimit -n 12 && exec "$@"', "sh"], "too many files are open. See 'ulimit -n'"),
+        pytest.param(NO_NULL_DEVICE, "/dev/null: No such file or directory", marks=pytest.mark.root),
+    ],
+    ids=["few files", "no /dev/null"],
+)
+@pytest.mark.parametrize("arguments", [("check",), ("fit",), ("run", "check")], ids=" ".join)
+def test_helper_that_cannot_start_is_named(
+    target: Path, within: list[str], reason: str, arguments: tuple[str, ...]
+) -> None:
+    done = subprocess.run([*within, *command(*arguments, str(target))], capture_output=True, check=False)
+    assert done.returncode == 2 and list(target.iterdir()) == []
+    assert done.stderr.decode() == f"fstui: cannot start a helper process (fstui.measure.helpers.call): {reason}\n"
 
 
 def test_a_plain_ascii_locale_gets_ascii(fstui: Fstui, saved: Path) -> None:

@@ -115,7 +115,7 @@ class StorageScreen(BaseScreen):
         """Look for databases and for processes that write, while this screen is in front."""
         if not self.is_active:  # another screen was opened before the first refresh
             return
-        with self.fstui.guarded(), suppress(OSError):
+        with self.fstui.guarded(), suppress(OSError, Refused):
             async with aclosing(self.fstui.session.machine.activity()) as samples:
                 async for self.host_activity in samples:
                     self.refresh_rows()
