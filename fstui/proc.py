@@ -186,11 +186,12 @@ def io_limits(mounts_: Iterable[Mount], text: str, read: Callable[[str], str]) -
 
 
 def cgroup_directories(mount: Mount, path: str) -> Iterator[str]:
-    """Yield the directories of a cgroup and of its ancestors below the mount. The ancestors' limits apply, too."""
+    """Yield the directories of a cgroup and of its ancestors up to the mount. The ancestors' limits apply, too."""
     path = path.removeprefix(mount.root) if mount.root != "/" else path
     while path not in ("", "/"):
         yield f"{mount.mount_point}{'' if path.startswith('/') else '/'}{path}"
         path = path.rpartition("/")[0]
+    yield mount.mount_point
 
 
 def _v2_limits(read: Callable[[str], str], directory: str) -> Iterator[IoLimit]:

@@ -103,5 +103,5 @@ def members_file(tree: Tree, text: str) -> str | None:
         is_v2 = mount.fstype == "cgroup2" and "" in by_controller and "blkio" not in by_controller
         if is_v1 or is_v2:
             path = by_controller["blkio" if is_v1 else ""]
-            return f"{next(proc.cgroup_directories(mount, path), mount.mount_point)}/cgroup.procs"
+            return f"{next(proc.cgroup_directories(mount, path))}/cgroup.procs"
     return None

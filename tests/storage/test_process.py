@@ -71,7 +71,23 @@ def test_limits_of_cgroup_v1(box: Box) -> None:
     box.mount("cgroup", "/sys/fs/cgroup/systemd", "cgroup", super_options="rw,name=systemd")
     path = "/sys/fs/cgroup/blkio/slow/blkio.throttle.write_iops_device"
     box.write(path, "7:0 100")
-    assert read_process(box.root).io_limits == (Reading(what="7:0 write_iops", value="100", path=path),)
+    root = "/sys/fs/cgroup/blkio/blkio.throttle.write_iops_device"
+    box.write(root, "7:0 500")
+    assert read_process(box.root).io_limits == (
+        Reading(what="7:0 write_iops", value="100", path=path),
+        Reading(what="7:0 write_iops", value="500", path=root),
+    )
+
+
+def test_limits_of_the_root_cgroup_apply(box: Box) -> None:
+    """With a cgroup namespace, the root is the cgroup of a container."""
+    box.write("/proc/self/cgroup", "7:blkio:/\n0::/")
+    box.mount("cgroup", "/sys/fs/cgroup/blkio", "cgroup", super_options="rw,blkio")
+    box.mount("cgroup2", "/sys/fs/cgroup/unified", "cgroup2")
+    box.write("/sys/fs/cgroup/blkio/blkio.throttle.write_iops_device", "7:0 10")
+    box.write("/sys/fs/cgroup/unified/io.max", "8:0 wiops=100")
+    found = [(reading.what, reading.value) for reading in read_process(box.root).io_limits]
+    assert found == [("7:0 write_iops", "10"), ("8:0 wiops", "100")]
 
 
 def test_missing_or_foreign_process_is_refused(box: Box) -> None:
