@@ -38,7 +38,9 @@ class FileWaits(Base, frozen=True, kw_only=True):
     syncs: int
     """Calls of fsync, fdatasync, msync …, O_DSYNC writes, and syncs through io_uring."""
     waited_ns: int
-    """The sum over all syncs; several threads may wait at once."""
+    """The sum of the waits within this time, also for syncs in flight; several threads may wait at once."""
+    ended_ns: int
+    """The sum of the durations of the syncs that ended. A part of them may have been before this time."""
     latency_ns: DeviceTimes | None
     """The durations of the syncs. None if the filesystem has no event for the end of a sync."""
     device_ns: int | None
@@ -52,6 +54,11 @@ class FileWaits(Base, frozen=True, kw_only=True):
     io_limits: tuple[str, ...] = ()
     """Limits of the program's cgroup for writes to the device, such as ``vda wiops 100``. Only for the program that
     waited longest in a second."""
+
+    @property
+    def longest_ns(self) -> int:
+        """The longest sync, or the age of one in flight."""
+        return max(self.latency_ns.max if self.latency_ns else 0, self.in_flight_ns or 0)
 
     @property
     def program_label(self) -> str:

@@ -93,7 +93,7 @@ def watched_programs(report: WatchReport | AtRiskReport) -> str:
 
 
 def waiting_cells(row: FileWaits, elapsed_s: float) -> tuple[str, ...]:
-    times = row.latency_ns
+    times, share = row.latency_ns, row.waited_ns / 1e9 / elapsed_s
     return (
         row.program_label,
         rate(row.syncs / elapsed_s),
@@ -102,7 +102,7 @@ def waiting_cells(row: FileWaits, elapsed_s: float) -> tuple[str, ...]:
         duration_ns(times.max) if times else NONE,
         duration_ns(row.device_ns) if row.device_ns else NONE,
         percent(row.cpu_ns / row.waited_ns) if row.waited_ns else NONE,
-        percent(min(row.waited_ns / 1e9 / elapsed_s, row.syncs), 1),  # one sync waits for 100 % of the time at most
+        percent(share, 1 if share < 10 else 0),  # many threads together; the column has 7 characters
         row.file_label,
     )
 

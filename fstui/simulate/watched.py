@@ -86,6 +86,7 @@ class Observation:
             device=self._host.parameters.disk.name,
             syncs=self.syncs.total,
             waited_ns=self.syncs.sum,
+            ended_ns=self.syncs.sum,
             latency_ns=_percentiles(self.syncs),
             device_ns=min(requests_ns, self.syncs.sum) // self.syncs.total,
             cpu_ns=0,

@@ -30,9 +30,9 @@ MAIN_CAUSE_SHARE = 0.5
 HIGH_CPU_PRESSURE = 0.5
 """If some process waited for a CPU for at least this share of the time, busy CPUs may be why syncs are slow."""
 MAX_WRITES_PER_SYNC = 4
-"""A sync sends at most about this many writes and flushes to the device, so a higher I/O limit does not delay it."""
+"""A sync of few pages sends at most about this many writes and flushes to the device."""
 MIN_LIMIT_SHARE = 0.5
-"""A limit in bytes/s is reached if at least this share of it is written to the device."""
+"""A limit is reached if the device did at least this share of it."""
 STUCK_SYNC_NS = 1_000_000_000
 MIN_FLUSHES = 20
 """Minimum number of flushes of a device from which its typical flush time is calculated."""
@@ -72,6 +72,8 @@ class WaitingProgram(NamedTuple):
     file_label: str
     syncs: int
     waited_ns: int
+    ended_ns: int
+    """The sum of the durations of the ``timed_syncs``."""
     timed_syncs: int
     """Syncs whose time is known."""
     device_ns: float
@@ -80,7 +82,7 @@ class WaitingProgram(NamedTuple):
 
     @property
     def mean_ns(self) -> float:
-        return self.waited_ns / max(1, self.timed_syncs)
+        return self.ended_ns / max(1, self.timed_syncs)
 
 
 def conclude(counts: WatchCounts, filesystems: Sequence[Target] = ()) -> WatchConclusion:
@@ -91,12 +93,13 @@ def conclude(counts: WatchCounts, filesystems: Sequence[Target] = ()) -> WatchCo
         return WatchConclusion(
             "nobody", f"No program waits for a sync: in {counts.elapsed_s:.1f} s, {who} requested one."
         )
-    stuck = max((row for row in counts.waits if row.in_flight_ns), key=lambda row: row.in_flight_ns or 0, default=None)
-    if stuck is not None and stuck.in_flight_ns and stuck.in_flight_ns > STUCK_SYNC_NS:
-        waited = duration_ns(stuck.in_flight_ns)
-        waiting = f"{stuck.program_label} still waits for a sync of {stuck.file_label}, for {waited} so far."
-        return WatchConclusion("unknown", waiting)
     program = max(programs, key=lambda row: row.waited_ns)
+    stuck = max(counts.waits, key=lambda row: row.in_flight_ns or 0)
+    # without a sync that ended, only the one in flight shows how long the program waits
+    if stuck.in_flight_ns and (stuck.in_flight_ns > STUCK_SYNC_NS or not program.syncs):
+        waited, limit = duration_ns(stuck.in_flight_ns), _reached_limit(stuck, stuck.syncs, counts)
+        waiting = f"{stuck.program_label} still waits for a sync of {stuck.file_label}, for {waited} so far."
+        return WatchConclusion("unknown", f"{waiting} {limit}".rstrip())
     per_s = program.syncs / counts.elapsed_s
     share = program.waited_ns / 1e9 / counts.elapsed_s
     if share < MIN_WAIT_SHARE:
@@ -148,7 +151,7 @@ def _conclude_from_times(
         )
         return WatchConclusion("disk", sentence)
     waits = f"{who} waits {mean} per sync on average ({where}). {disk.time_text}"
-    if not waits_for_disk and (conclusion := _conclude_above_disk(program, per_s, counts, waits)):
+    if not waits_for_disk and (conclusion := _conclude_above_disk(program, counts, waits)):
         return conclusion
     if is_quick:
         return WatchConclusion("program", f"The program syncs too often: {syncs} {average}. {disk.time_text}.")
@@ -157,11 +160,9 @@ def _conclude_from_times(
     return WatchConclusion("filesystem", f"{slow}: {waits}{commits}.")
 
 
-def _conclude_above_disk(
-    program: WaitingProgram, per_s: float, counts: WatchCounts, waits: str
-) -> WatchConclusion | None:
+def _conclude_above_disk(program: WaitingProgram, counts: WatchCounts, waits: str) -> WatchConclusion | None:
     """Return the conclusion if a limit or a lack of CPU explains the waits. ``waits``: sentences about them."""
-    if limit := _reached_limit(program, per_s, counts):
+    if limit := _reached_limit(program.worst_row, program.syncs, counts):
         return WatchConclusion("unknown", f"The program probably waits because of an I/O limit: {waits}. {limit}")
     cpu_share = program.cpu_ns / max(1, program.waited_ns)
     if cpu_share >= MAIN_CAUSE_SHARE:
@@ -175,14 +176,21 @@ def _conclude_above_disk(
     return None
 
 
-def _reached_limit(program: WaitingProgram, syncs_per_s: float, counts: WatchCounts) -> str:
+def _reached_limit(row: FileWaits, syncs: int, counts: WatchCounts) -> str:
     """Return a sentence about a limit of the program's cgroup that it probably reaches; empty if there is none."""
-    limits = [text.split(" ") for text in program.worst_row.io_limits]
+    limits = [text.split(" ") for text in row.io_limits]
     for device, what, value in sorted(limits, key=lambda limit: int(limit[2])):  # an outer cgroup's may be lower
-        bytes_per_s = sum(row.written_bytes or 0 for row in counts.devices if row.device == device) / counts.elapsed_s
-        is_rate = what.endswith("bps")
-        if int(value) <= (bytes_per_s / MIN_LIMIT_SHARE if is_rate else MAX_WRITES_PER_SYNC * syncs_per_s):
-            most = f"{size(int(value))}/s" if is_rate else f"{value} writes/s"
+        counters = next((counters for counters in counts.devices if counters.device == device), None)
+        amount = int(value) * counts.elapsed_s
+        if what.endswith("bps"):
+            most = f"{size(int(value))}/s"
+            is_reached = amount * MIN_LIMIT_SHARE <= ((counters and counters.written_bytes) or 0)
+        else:
+            most, writes = f"{value} writes/s", (counters and counters.writes) or 0
+            # a sync of many pages sends many writes; if the device did far more, they were those of other programs
+            has_pages = amount * MIN_LIMIT_SHARE <= writes <= amount / MIN_LIMIT_SHARE
+            is_reached = amount <= MAX_WRITES_PER_SYNC * syncs or has_pages
+        if is_reached:
             return f"Its cgroup may write at most {most} to {device} ({what})."
     return ""
 
@@ -272,6 +280,7 @@ def _program(rows: Sequence[FileWaits]) -> WaitingProgram:
         file_label=worst_row.file_label if files == worst_row.files else f"{files} files",
         syncs=sum(row.syncs for row in rows),
         waited_ns=sum(row.waited_ns for row in rows),
+        ended_ns=sum(row.ended_ns for row in timed_rows),
         timed_syncs=timed_syncs,
         device_ns=sum((row.device_ns or 0) * row.syncs for row in timed_rows) / max(1, timed_syncs),
         cpu_ns=sum(row.cpu_ns for row in rows),
@@ -324,8 +333,8 @@ def _durability(inventory: Inventory, targets: Sequence[Target]) -> str:
 
 
 def _speed(counts: WatchCounts, synced_targets: Sequence[Target]) -> Speed:
-    longest = max((row for row in counts.waits if not row.kernel), key=_longest_ns, default=None)
-    if longest is not None and _longest_ns(longest) >= STALL_NS:
+    longest = max((row for row in counts.waits if not row.kernel), key=lambda row: row.longest_ns, default=None)
+    if longest is not None and longest.longest_ns >= STALL_NS:
         return _describe_stall(longest, counts, synced_targets)
     flush_times = _flush_times(counts, synced_targets)
     if not flush_times:
@@ -345,7 +354,7 @@ def _why_not_compared(counts: WatchCounts, synced_targets: Sequence[Target]) -> 
 
 
 def _describe_stall(row: FileWaits, counts: WatchCounts, synced_targets: Sequence[Target]) -> Speed:
-    longest = duration_ns(_longest_ns(row))
+    longest = duration_ns(row.longest_ns)
     if row.latency_ns is not None and row.cpu_ns >= CPU_SHARE * row.latency_ns.max:
         sentence = (
             f"{row.program_label} waited up to {longest} for a sync, and may have spent that time waiting for a CPU. "
@@ -391,7 +400,3 @@ def _flush_times(
         for device in counts.devices
         if device.device in known_media and device.flush_ns is not None and (device.flushes or 0) >= MIN_FLUSHES
     ]
-
-
-def _longest_ns(row: FileWaits) -> int:
-    return max(row.latency_ns.max if row.latency_ns else 0, row.in_flight_ns or 0)

@@ -167,8 +167,8 @@ def stats_of_second(second: WatchCounts, *, traced: bool) -> IoStats:
         flushes=_sum(device.flushes for device in devices) if devices else 0,
         flush_ms=_sum(device.flush_ms for device in devices),
         syncs=sum(row.syncs for row in waits) if traced else None,
-        sync_ns=sum(row.waited_ns for row in waits) if traced else None,
-        longest_sync_ns=max((row.latency_ns.max for row in waits if row.latency_ns), default=None),
+        sync_ns=sum(row.ended_ns for row in waits) if traced else None,
+        longest_sync_ns=max(filter(None, (row.longest_ns for row in waits)), default=None),
     )
 
 

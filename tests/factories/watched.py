@@ -18,6 +18,7 @@ DATABASE = FileWaits(
     device="sda1",
     syncs=23,
     waited_ns=920 * MS,
+    ended_ns=920 * MS,
     latency_ns=DeviceTimes(p50=40 * MS, p99=None, max=122 * MS),
     device_ns=38 * MS,
     cpu_ns=2 * MS,
@@ -38,6 +39,7 @@ SECOND = WatchCounts(
             device="sda1",
             syncs=4,
             waited_ns=160 * MS,
+            ended_ns=160 * MS,
             latency_ns=DeviceTimes(p50=39 * MS, p99=None, max=41 * MS),
             device_ns=37 * MS,
             cpu_ns=0,
@@ -69,6 +71,9 @@ def minutes(seconds: int) -> list[WatchCounts]:
 
 
 def _slower(times: int) -> WatchCounts:
-    waits = tuple(replace(each, waited_ns=each.waited_ns // 3 * times) for each in SECOND.waits)
+    waits = tuple(
+        replace(each, waited_ns=each.waited_ns // 3 * times, ended_ns=each.ended_ns // 3 * times)
+        for each in SECOND.waits
+    )
     devices = tuple(replace(each, flush_ms=(each.flush_ms or 0) // 3 * times) for each in SECOND.devices)
     return replace(SECOND, waits=waits, devices=devices)

@@ -17,6 +17,7 @@ ROW = replace(
     pid=812,
     syncs=240,
     waited_ns=9_600_000_000,
+    ended_ns=9_600_000_000,
     latency_ns=TIMES,
     device_ns=36_000_000,
     cpu_ns=96_000_000,
@@ -109,3 +110,10 @@ def test_the_watch_ends_with_both_answers() -> None:
     )
     assert watch.conclusion(report(speed=speed)).endswith("▲ STALLS  mariadbd (812) waited 260 ms")
     assert "Is it" not in as_text(watch.watch_report(report()))
+
+
+def test_a_sync_in_flight_waits_all_the_time() -> None:
+    row = replace(ROW, syncs=0, latency_ns=None, waited_ns=1_000_000_000, in_flight_ns=7_600_000_000)
+    assert watch.waiting_cells(row, 1.0)[watch.WAIT_HEADER.index("WAITING")] == "100.0\xa0%"
+    threads = replace(row, waited_ns=600_000_000_000)
+    assert watch.waiting_cells(threads, 1.0)[watch.WAIT_HEADER.index("WAITING")] == "60000\xa0%"

@@ -20,6 +20,7 @@ def waiting(syncs: int, sync_ms: float, device_ms: float, **more: object) -> Fil
     measured: dict[str, object] = {
         "syncs": syncs,
         "waited_ns": mean_ns * syncs,
+        "ended_ns": mean_ns * syncs,
         "latency_ns": DeviceTimes(p50=mean_ns, p99=None, max=mean_ns),
         "device_ns": int(device_ms * MS),
         "cpu_ns": 0,
@@ -127,6 +128,30 @@ def test_an_io_limit_may_delay_syncs_above_the_device(limit: str, culprit: str, 
     assert slow_disk.culprit == "disk"
 
 
+def test_a_sync_in_flight_names_the_io_limit() -> None:
+    stuck = waiting(0, 0.0, 0.0, waited_ns=1000 * MS, in_flight_ns=7600 * MS, io_limits=("sda write_iops 10",))
+    found = conclude(watched(stuck, elapsed_s=1.0, devices=(WatchedDevice(device="sda", writes=10),)))
+    assert "for 7.6 s so far. Its cgroup may write at most 10 writes/s to sda (write_iops)." in found.sentence
+
+
+@pytest.mark.parametrize(("writes", "is_named"), [(100, True), (30, False), (5000, False)])
+def test_a_limit_is_named_if_the_device_reaches_it(writes: int, is_named: bool) -> None:
+    """A sync of many pages sends many writes. Far more writes than the limit are those of other programs."""
+    row, sda = waiting(4, 2500.0, 2.0, io_limits=("sda wiops 10",)), WatchedDevice(device="sda", writes=writes)
+    assert ("I/O limit" in conclude(watched(row, devices=(sda,))).sentence) == is_named
+
+
+def test_a_wait_shorter_than_a_second_is_seen_in_flight() -> None:
+    row = waiting(0, 0.0, 0.0, latency_ns=None, waited_ns=700 * MS, in_flight_ns=700 * MS)
+    assert "still waits for a sync" in conclude(watched(row, elapsed_s=1.0)).sentence
+
+
+def test_the_mean_is_that_of_whole_syncs() -> None:
+    """A sync that began earlier ended in this second."""
+    row = waiting(1, 3500.0, 3400.0, waited_ns=500 * MS)
+    assert "of the 3.5 s that" in conclude(watched(row, elapsed_s=1.0)).sentence
+
+
 def test_the_lowest_io_limit_applies() -> None:
     limits = ("sda wiops 60", "sda wiops 40")
     assert "at most 40 writes/s" in conclude(watched(waiting(200, 40.0, 2.0, io_limits=limits))).sentence
@@ -218,7 +243,7 @@ def test_both_answers_name_the_filesystem() -> None:
 
 
 def test_a_sync_without_a_time_adds_no_time() -> None:
-    timeless = waiting(10_000, 0.0, 0.0, latency_ns=None, waited_ns=0, device_ns=None)
+    timeless = waiting(10_000, 0.0, 0.0, latency_ns=None, waited_ns=0, ended_ns=0, device_ns=None)
     found = conclude(watched(waiting(200, 40.0, 38.0), timeless))
     assert (found.culprit, "38.0 ms of the 40.0 ms" in found.sentence) == ("disk", True)
 

@@ -211,7 +211,7 @@ class Trace(WaitRecording):
         if lost_events:
             self.forget_in_flight()
         span = Span()
-        self.add_waits(span)
+        self.add_waits(span, time.monotonic_ns())
         for end_ns, duration_ns, (thread, *numbers) in sorted(waits.slow_syncs, key=lambda wait: -wait[1]):
             file = SyncedFile(*numbers)
             row = self.row(thread, file)

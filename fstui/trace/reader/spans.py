@@ -36,6 +36,9 @@ class WaitRow:
         self.request_devices: frozenset[str] = frozenset()
         """The devices that receive requests: ``device`` itself, or devices below it."""
         self.durations = Durations()
+        """Of the syncs that ended, from the start of each sync."""
+        self.waited_ns = 0
+        """The waits within this time: without earlier parts of ``durations``, but with the syncs in flight."""
         self.untimed_syncs = 0
         self.failures: Counter[int] = Counter()
         """By errno."""
@@ -58,6 +61,7 @@ class WaitRow:
             self.threads |= later.threads
         self.device, self.request_devices = later.device, later.request_devices
         self.durations.merge(later.durations)
+        self.waited_ns += later.waited_ns
         self.untimed_syncs += later.untimed_syncs
         self.failures.update(later.failures)
         self.cpu_ns += later.cpu_ns
@@ -79,7 +83,8 @@ class WaitRow:
             "files": max(1, len(self.inodes)),
             "device": self.device,
             "syncs": self.durations.count + self.untimed_syncs,
-            "waited_ns": self.durations.sum_ns,
+            "waited_ns": self.waited_ns,
+            "ended_ns": self.durations.sum_ns,
             "latency_ns": self.durations.as_dict(),
             "device_ns": device_ns,
             "cpu_ns": self.cpu_ns,
@@ -192,7 +197,7 @@ class Span:
 
     def as_dict(self) -> dict[str, Any]:
         syncs, threads = self._syncs_by_device()
-        rows = sorted(self.rows.combined().values(), key=lambda row: -row.durations.sum_ns)
+        rows = sorted(self.rows.combined().values(), key=lambda row: -row.waited_ns)
         return {
             "elapsed_s": self.elapsed_s,
             "looked_s": self.traced_s,

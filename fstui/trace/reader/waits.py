@@ -67,7 +67,11 @@ class SyncWaits:
     """The syncs that ended since ``clear``, and those in flight."""
 
     def __init__(self) -> None:
+        self.began_ns = 0
+        """When these syncs began to be counted: the time of the last ``clear``."""
         self.durations: dict[Key, Durations] = {}
+        self.earlier_ns: Counter[Key] = Counter()
+        """The part of ``durations`` before ``began_ns``."""
         self.untimed_syncs: Counter[Key] = Counter()
         self.failures: Counter[tuple[int, int, int, int, int]] = Counter()
         """By thread, device, inode, descriptor and errno."""
@@ -128,6 +132,8 @@ class SyncWaits:
         if durations is None:
             durations = self.durations[key] = Durations()
         durations.add(max(0, duration_ns))
+        if time_ns - duration_ns < self.began_ns:
+            self.earlier_ns[key] += min(self.began_ns - time_ns + duration_ns, duration_ns)
         if duration_ns >= SLOW_SYNC_NS and len(self.slow_syncs) < MAX_SLOW_SYNCS:
             self.slow_syncs.append((time_ns, duration_ns, key))
         if result < 0:
@@ -150,6 +156,8 @@ class SyncWaits:
         self._calls.pop(thread, None)
         self._files.pop(thread, None)
 
-    def clear(self) -> None:
-        for table in (self.durations, self.untimed_syncs, self.failures, self.slow_syncs):
+    def clear(self, now_ns: int = 0) -> None:
+        """Forget the syncs that ended. Those in flight are counted again from ``now_ns``."""
+        self.began_ns = now_ns
+        for table in (self.durations, self.earlier_ns, self.untimed_syncs, self.failures, self.slow_syncs):
             table.clear()

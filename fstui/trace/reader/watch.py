@@ -73,8 +73,8 @@ class WaitRecording(EventRecording):
             raise TracefsError("this kernel has no trace event for new processes")
         lineage.add("own", family([pid]))
 
-    def add_waits(self, span: Span) -> None:
-        """Add ``self.waits`` to the rows of a span. The caller clears the waits afterwards."""
+    def add_waits(self, span: Span, now_ns: int) -> None:
+        """Add ``self.waits`` to the rows of a span that ends now. The caller clears the waits afterwards."""
         self._locations.begin()
         waits = self.waits
         self._processes = programs = self._process_cache.find_processes(waits.threads())
@@ -82,11 +82,14 @@ class WaitRecording(EventRecording):
         self.cpu_delays = self._process_cache.cpu_delays(programs)
         delays = dict(self.cpu_delays)
         # find the paths of the longest waits first, because the time for finding paths is limited
-        for (thread, *file), durations in sorted(waits.durations.items(), key=lambda wait: -wait[1].sum_ns):
+        for key, durations in sorted(waits.durations.items(), key=lambda wait: -wait[1].sum_ns):
+            thread, *file = key
             row = self.row(thread, SyncedFile(*file))
             row.durations.merge(durations)
+            waited_ns = durations.sum_ns - waits.earlier_ns[key]
+            row.waited_ns += waited_ns
             if not programs[thread].is_kernel:  # a kernel worker's waits for a CPU include unrelated work
-                delay_ns = min(delays.get(thread, 0), durations.sum_ns)
+                delay_ns = min(delays.get(thread, 0), waited_ns)
                 row.cpu_ns += delay_ns
                 delays[thread] = delays.get(thread, 0) - delay_ns
         for (thread, *file), count in waits.untimed_syncs.items():
@@ -96,7 +99,8 @@ class WaitRecording(EventRecording):
         for thread, synced_file, began_ns in list(waits.in_flight()):
             if os.path.exists(f"/proc/{thread}"):
                 row = self.row(thread, synced_file)
-                row.in_flight_ns = max(row.in_flight_ns or 0, time.monotonic_ns() - began_ns)
+                row.in_flight_ns = max(row.in_flight_ns or 0, now_ns - began_ns)
+                row.waited_ns += now_ns - max(began_ns, waits.began_ns)
             else:
                 waits.forget(thread)
 
@@ -152,7 +156,7 @@ class WatchSession(WaitRecording):
         self._lost_before = self._devices_lost_before = 0
         self._share = 1.0
         super().__init__(name, pid=pid, device=device, calls=calls)
-        self._second_began_s = time.monotonic()
+        self._second_began_ns = time.monotonic_ns()
         self._pressure_us = proc.pressure_us("cpu")[:1]
 
     def _enable(self) -> None:
@@ -190,9 +194,9 @@ class WatchSession(WaitRecording):
 
     def end_second(self) -> dict[str, Any]:
         self.read()
-        now_s = time.monotonic()
+        now_ns = time.monotonic_ns()
         span = Span()
-        span.elapsed_s, self._second_began_s = now_s - self._second_began_s, now_s
+        span.elapsed_s, self._second_began_ns = (now_ns - self._second_began_ns) / 1e9, now_ns
         span.traced_s = span.elapsed_s * self._share
         span.cpu_pressure_s = self._read_cpu_pressure(span.elapsed_s)
         lost, lost_of_devices = self.lost() - self._lost_before, self._devices.lost() - self._devices_lost_before
@@ -201,9 +205,9 @@ class WatchSession(WaitRecording):
         span.lost = lost + lost_of_devices
         if lost:
             self.forget_in_flight()
-        self.add_waits(span)
+        self.add_waits(span, now_ns)
         _add_io_limits(span)
-        self.waits.clear()
+        self.waits.clear(now_ns)
         self._add_devices(span)
         for number, commits in self._commits.items():
             span.commits[block_device(number) or "?"] = commits
@@ -248,7 +252,7 @@ class WatchSession(WaitRecording):
 def _add_io_limits(span: Span) -> None:
     """Add the limits for writes by the program that waited longest. They delay its writes above the device."""
     rows = (row for row in span.rows.rows.values() if row.pids and not row.key.is_kernel)
-    longest = max(rows, key=lambda row: row.durations.sum_ns + (row.in_flight_ns or 0), default=None)
+    longest = max(rows, key=lambda row: row.waited_ns, default=None)
     if longest is not None:
         names = longest.request_devices | {longest.device}
         limits = (limit.split(" ") for limit in limits_of(min(longest.pids)))

@@ -24,6 +24,7 @@ def second(
     row = span.rows.row(WaitKey("mariadbd", False, SyncedFile(8 << 20, inode)))
     row.path, row.device, row.request_devices, row.inodes = file, "sda1", frozenset({"sda"}), {inode}
     row.threads = set(range(threads))
+    row.waited_ns = syncs * call_ns
     for _ in range(syncs):
         row.durations.add(call_ns)
     for _ in range(round(syncs * looked)):

@@ -96,3 +96,18 @@ def test_open_calls_survive_a_clear() -> None:
     assert times(waits) == {(7, 0, 0, FD): (1, 300)}
     waits.forget(8)
     assert list(waits.in_flight()) == []
+
+
+def test_a_wait_counts_in_each_second_it_lasts() -> None:
+    waits = SyncWaits()
+    waits.clear(1000)
+    waits.begin_call(1500, 7, FD)
+    waits.clear(2000)
+    waits.clear(3000)
+    waits.end_call(3100, 7, 0)
+    waits.begin_call(3200, 7, FD)
+    waits.end_call(3300, 7, 0)
+    assert times(waits) == {(7, 0, 0, FD): (2, 1700)}
+    assert waits.earlier_ns == {(7, 0, 0, FD): 1500}
+    waits.clear(4000)
+    assert not waits.earlier_ns
