@@ -28,6 +28,7 @@ from fstui.storage.layers.devices.caches import (
 )
 from fstui.storage.layers.facts import barriers_off, is_read_only, off_reading
 from fstui.storage.layers.stacked import dm, loop
+from fstui.storage.layers.stacked.md import WRITTEN_BEHIND
 
 _FEW_COMMITS_PER_SYNC = 0.05
 """If there were at most this many ZIL commits per sync, the syncs committed nothing: with sync=disabled, zil_commit
@@ -118,9 +119,16 @@ def _in_memory(_: Evidence, stack: Stack, __: Steps) -> Iterator[Hit]:
     nodes = lost or stack.in_memory
     if nodes:
         kinds = words.join_words(dict.fromkeys(node.name if node.kind == "disk" else node.kind for node in nodes))
-        outcome = "copied" if not lost else "journal_lost" if stack.only_journals(lost) else "lost"
         evidence = tuple(map(_memory_line, nodes))
-        yield Hit(outcome, nodes[0], evidence, {"kinds": kinds, "devices": words.devices(nodes)})
+        yield Hit(_memory_outcome(stack, lost), nodes[0], evidence, {"kinds": kinds, "devices": words.devices(nodes)})
+
+
+def _memory_outcome(stack: Stack, lost: tuple[Node, ...]) -> str:
+    if not lost:
+        return "copied"
+    if stack.only_journals(lost):
+        return "journal_lost"
+    return "newest_lost" if any(node.reading(WRITTEN_BEHIND) for node in stack.nodes) else "lost"
 
 
 def _memory_line(node: Node) -> str:
