@@ -58,7 +58,7 @@ def watch(
 
     The watch ends with one of these conclusions: a program waits for the disk; the filesystem, or a layer above the
     disk, is slow; an I/O limit of the program's cgroup is reached; the CPU is busy; the program syncs too often; no
-    program waits; the cause is not known. The tables also list other programs that sync often.
+    program waits; the cause is not certain. The tables also list other programs that sync often.
 
     With --at-risk, fstui shows for each program and file how many written bytes are not durable, since when, and how
     often the program syncs. It does not open the programs' files, and syncs nothing.

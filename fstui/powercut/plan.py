@@ -19,10 +19,9 @@ FORM = Form(
     title="Power cut with a witness",
     question="Do acknowledged records survive a power cut?",
     help="""
-No other test is stronger evidence of durability. A writer syncs numbered records, and a witness on another machine
-logs each record as soon as it is synced. Then you cut the power. After the restart, every logged record must exist. A
-person must cut the power, because this host cannot observe its own power cut. Test one sync method at a time: every
-real flush also saves the records of the other methods.
+This is the strongest test of durability. A writer syncs numbered records, and a witness on another machine logs each
+record as soon as it is synced. Then you cut the power. After the restart, every logged record must exist. Test one sync
+method at a time: every real flush also saves the records of the other methods.
 """,
     settings={
         "seconds": Setting(value=0, unit="s", min=0, max=86400, help="0: until the power is cut"),

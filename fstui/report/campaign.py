@@ -147,13 +147,13 @@ def _lines(campaign: CampaignDocument) -> Iterable[str]:
     if totals.not_mounted:
         yield f"The filesystem did not mount after {counted(totals.not_mounted, name)}."
     if totals.no_cut:
-        yield f"{counted(totals.no_cut, 'attempt')} caused no {name}, which proves nothing."
+        yield f"In {counted(totals.no_cut, 'attempt')}, no {name} happened: this proves nothing."
     if len({cut.figures.identity for cut in campaign.cuts if cut.is_conclusive and cut.figures}) > 1:
         yield "The layers or the settings of the storage changed during the campaign, so not all cuts are comparable."
     low, high = campaign.wait_s
     yield (
         f"Each {name} came {low:g} to {high:g} s after the first acknowledgement, at random (seed {campaign.seed}). "
-        f"That the commands cause a {name} is your declaration (--cut {campaign.cut})."
+        f"According to you (--cut {campaign.cut}), the commands cause a {name}."
     )
     yield f"The interval is exact ({campaign.bound.method}) and holds for {name}s like these." if totals.cuts else ""
     n = totals.cuts

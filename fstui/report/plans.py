@@ -24,7 +24,7 @@ _IDLE = "a scheduler that supports I/O classes: BFQ, or mq-deadline since Linux 
 def scenarios_report(planned: Sequence[tuple[Scenario, Plan]], cut: power_cut.PowerCutPlan) -> Report:
     rows = [(scenario.name, scenario.question, _time(plan), write_volume_text(plan)) for scenario, plan in planned]
     rows.append((power_cut.NAME, power_cut.FORM.question, BY_HAND, power_cut_writes(cut)))
-    power_cut_hint = f"{power_cut.NAME} needs a person and a second host: see 'fstui powercut --help'."
+    power_cut_hint = f"{power_cut.NAME} needs a second host and a power cut: see 'fstui powercut --help'."
     plan_hint = "The plan for a directory omits programs that are not installed: see 'fstui run SCENARIO DIR --plan'."
     cells = tuple((name, question, right_cell(time), right_cell(writes)) for name, question, time, writes in rows)
     listed = tuple(

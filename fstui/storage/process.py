@@ -31,7 +31,9 @@ def read_process_of(pid: int, root: Path = Path("/")) -> Process:
     if pid <= 0 or name is None:
         raise Refused(f"there is no process {pid}")
     if tree.data(f"/proc/{pid}/maps", 1) is None:
-        raise Refused(f"process {pid} ({name}): only root and its owner may read what it has loaded. Run fstui as root")
+        raise Refused(
+            f"the memory map of process {pid} ({name}) is not readable. Run fstui as root, not in a container"
+        )
     return msgspec.structs.replace(read_process(root, pid), pid=pid, name=name)
 
 

@@ -130,8 +130,8 @@ class Pace(NamedTuple):
     def evidence(self) -> str:
         measured, limit = rate(self.step.rate_per_s), rate(self.limit_per_s)
         revolution = duration_ns(60e9 / self.platters.rpm)
-        turn = f"half of a revolution of {revolution}" if self._waits_for_half else f"one revolution {revolution}"
-        return f"{self.step.name}: {measured}/s, limit {limit}/s; {_typical_time(self.step)}, {turn}"
+        times = f"{_typical_time(self.step)}; a revolution takes {revolution}"
+        return f"{self.step.name}: {measured}/s, limit {limit}/s; {times}"
 
     @property
     def _waits_for_half(self) -> bool:

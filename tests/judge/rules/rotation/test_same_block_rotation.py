@@ -69,7 +69,7 @@ def test_every_step_that_syncs_each_write_is_compared(rate: float, settings: dic
     assert (found.verdict == "suspicious") is hit
     if hit:
         limit = f"7200 rpm allows 240/s at {settings['offsets']} offsets, 120/s to one block"
-        assert found.title == f"361/s, {limit}" and "half of a revolution of 8.3 ms" in found.evidence[0]
+        assert found.title == f"361/s, {limit}" and "; a revolution takes 8.3 ms" in found.evidence[0]
         assert "16 KiB blocks (quick) were written and synced 361 times a second" in found.sentence
 
 
