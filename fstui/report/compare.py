@@ -16,7 +16,7 @@ from fstui.report.comparison import Comparison, Side, bar, remarks
 from fstui.report.documents import ComparedSide, ComparisonDocument, ComparisonRow
 from fstui.report.sections import Cell, Report, Row, Section, records, right_cell, verdict_cell
 from fstui.report.stack import medium, stack_line
-from fstui.report.text import GLYPHS, NONE, SPEED_GLYPHS, moment, speed_line
+from fstui.report.text import GLYPHS, NONE, SPEED_GLYPHS, moment, setting_text, speed_line
 
 RANKING_HEADER = ("", "RATE/S", "", "RATIO", "P50", "P99", "FLUSH/SYNC")
 _BAR_WIDTH = 16
@@ -79,7 +79,7 @@ def _facts(comparison: Comparison) -> dict[str, list[str]]:
     facts = {title: [value(side) for side in comparison.sides] for title, value in _FACTS.items()}
     settings_of_sides = [side.run.scenario.settings if side.run.scenario else {} for side in comparison.sides]
     for key in dict.fromkeys(key for settings in settings_of_sides for key in settings):
-        values = [_setting_text(settings.get(key, NONE)) for settings in settings_of_sides]
+        values = [setting_text(settings.get(key, NONE)) for settings in settings_of_sides]
         if len(set(values)) > 1 and all(key in settings for settings in settings_of_sides):
             facts[f"set {key}"] = values
     return facts
@@ -197,10 +197,6 @@ _FACTS: dict[str, Callable[[Side], str]] = {
     "target": lambda side: side.location,
     "other writers": lambda side: _other_writers(side.run),
 }
-
-
-def _setting_text(value: object) -> str:
-    return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def _prices(runs: Sequence[Run], per_hour: Mapping[str, float]) -> Section:

@@ -9,7 +9,7 @@ import msgspec
 from fstui.model.judgement import NOT_TRUSTED, Verdict
 from fstui.model.quantities import counted, rate, seconds
 from fstui.report.sections import Cell, Report, Row, Section, glyph_cell, number_cell, records, speed_cell
-from fstui.report.text import GLYPHS, moment, sparkline
+from fstui.report.text import GLYPHS, moment, setting_text, sparkline
 from fstui.state.outlines import ReplicaCutResult
 from fstui.state.runs import Summary
 
@@ -113,10 +113,10 @@ def runs_with_other_settings(run: Summary, summaries: Sequence[Summary]) -> int:
 
 
 def own_settings(run: Summary, others: Iterable[Summary]) -> str:
-    """Return the settings in which the run differs from another run of its scenario: ``seconds=2``."""
+    """Return the settings in which the run differs from another run of its scenario: ``seconds=2 block=4096,8192``."""
     settings = [other.settings for other in others if other.scenario == run.scenario]
     differing = (key for key, value in run.settings.items() if any(other.get(key) != value for other in settings))
-    return " ".join(f"{key}={run.settings[key]}" for key in differing)
+    return " ".join(f"{key}={setting_text(run.settings[key])}" for key in differing)
 
 
 def storage_key(run: Summary) -> tuple[str | None, ...]:

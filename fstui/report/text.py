@@ -165,6 +165,12 @@ def moment(started_at: str, form: str = "%d %b %Y %H:%M") -> str:
         return started_at
 
 
+def setting_text(value: object) -> str:
+    """Return the value of a setting as it is typed after ``--set KEY=``: ``4096,8192``, ``true``."""
+    values = value if isinstance(value, list | tuple) else [value]
+    return ",".join(str(each).lower() if isinstance(each, bool) else str(each) for each in values)
+
+
 def _pad(text: str, width: int, align: str) -> str:
     if text.isascii():
         return text.ljust(width) if align == "<" else text.rjust(width)

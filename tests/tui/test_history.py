@@ -281,6 +281,8 @@ def test_runs_with_other_settings_are_another_series() -> None:
     assert report.series([run, short, run]) == [[run, run], [short]]
     assert report.runs_with_other_settings(run, [run, short, run]) == 1
     assert report.own_settings(short, [run, short]) == "seconds=2" and not report.own_settings(run, [run])
+    lists = replace(run, settings={"block": [512, 4096], "doublewrite": [True, False]})
+    assert report.own_settings(lists, [run, lists]) == "block=512,4096 doublewrite=true,false"
 
 
 def test_runs_of_one_second_have_the_order_of_the_history() -> None:
