@@ -8,7 +8,9 @@ import msgspec
 
 from fstui.judge.facts import Case
 from fstui.judge.facts.steps import MIN_SYNCS, WriteStep
+from fstui.judge.speed.reasons import find_reasons
 from fstui.judge.speed.stalls import cpu_may_explain, is_starved
+from fstui.judge.words import capitalize
 from fstui.model import shipped
 from fstui.model.judgement import Fit, Fitness, Speed
 from fstui.model.quantities import duration_ns, rate, seconds
@@ -16,8 +18,6 @@ from fstui.model.steps import Step
 from fstui.storage.layers.flushes import Call
 
 Operation = Literal["log", "append", "append-fsync", "overwrite", "direct"]
-MIN_OTHERS_PER_S = 10
-"""Other processes are named next to a missed limit if they send at least this many flushes or writes per second."""
 MIN_STOPPED_S = 1.0
 """A step that was stopped earlier gives no answer: a pause of the storage may have followed."""
 SHORT_OF_CPU = "the host was short of CPU time"
@@ -75,22 +75,15 @@ def add_products(case: Case, speed: Speed, fits: Sequence[Fit]) -> Speed:
     if speed.answer not in ("normal", "slow") or not (enough or too_slow):
         return speed
     defined = [product.name for product in products() if product.defines_fast_enough]
-    others = f" {while_others_wrote(case)}".rstrip()
-    title = next((f"; too slow for {name}{others}" for name in too_slow if name in defined), "")
+    reason = next((fit.reasons[0] for fit in fits if fit.product in too_slow and fit.reasons), "")
+    verdict, cause = ("now too slow", f": {reason}") if reason else ("too slow", "")
+    title_cause = "" if reason in speed.title else cause
+    title = next((f"; {verdict} for {name}{title_cause}" for name in too_slow if name in defined), "")
     title = title or next((f"; enough for {name}" for name in enough), "")
-    lists = (("Too slow for", too_slow, others), ("Enough for", enough, ""))
-    sentences = [f"{intro} {', '.join(names)}{condition}." for intro, names, condition in lists if names]
+    lists = ((verdict, too_slow, cause), ("enough", enough, ""))
+    sentences = [f"{capitalize(intro)} for {', '.join(names)}{end}." for intro, names, end in lists if names]
     sentence = " ".join([speed.sentence, *sentences])
     return msgspec.structs.replace(speed, title=f"{speed.title}{title}", sentence=sentence)
-
-
-def while_others_wrote(case: Case) -> str:
-    """Return ``while other processes wrote to vda: 2 581 flushes/s``; empty if they hardly wrote."""
-    for busy in case.other_writers.busy_devices:
-        flushes, writes = f"{rate(busy.flushes_per_s)} flushes/s", f"{rate(busy.writes_per_s)} writes/s"
-        if max(busy.flushes_per_s, busy.writes_per_s) >= MIN_OTHERS_PER_S:
-            return f"while other processes wrote to {busy.device}: {flushes if busy.flushes_per_s else writes}"
-    return ""
 
 
 def _operation(write_step: WriteStep) -> Operation | None:
@@ -156,6 +149,7 @@ def _fit(case: Case, product: Product, step: Step) -> Fit:
     elif answer == "not-known":
         measured.append(SHORT_OF_CPU)
     sync = step.sync_ns or step.latency_ns
+    reasons = find_reasons(case, step) if answer == "does-not-fit" else ()
     return Fit(
         product=product.name,
         does=product.does,
@@ -167,6 +161,9 @@ def _fit(case: Case, product: Product, step: Step) -> Fit:
         rate_per_s=per_s,
         p99_ns=sync.p99 if sync else None,
         longest_ns=sync.max if sync else None,
+        reasons=tuple(reason.text for reason in reasons),
+        evidence=tuple(reason.evidence for reason in reasons),
+        next=tuple(dict.fromkeys(reason.next for reason in reasons)),
     )
 
 

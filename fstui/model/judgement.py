@@ -82,6 +82,12 @@ class Fit(Base, frozen=True, kw_only=True):
     """The longest sync."""
     required: str
     """``p99 < 10 ms``"""
+    reasons: tuple[str, ...] = ()
+    """Known reasons other than the disk if it is too slow, such as an I/O limit."""
+    evidence: tuple[str, ...] = msgspec.field(default=(), name="because")
+    """For each reason a line of "label: evidence"."""
+    next: tuple[str, ...] = ()
+    """What to do about the reasons."""
     step: str
     source: str
 

@@ -1,24 +1,31 @@
 """Which products the storage is fast enough for: the table of a run, and the report of ``fstui fit``."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
 from fstui.judge.facts import Case
-from fstui.judge.fitness import SHORT_OF_CPU, products, while_others_wrote
+from fstui.judge.fitness import SHORT_OF_CPU, products
 from fstui.model.errors import Refused, hint_for
 from fstui.model.judgement import NOT_TRUSTED, Fit, Fitness
 from fstui.model.quantities import counted, seconds
 from fstui.model.run import Run
 from fstui.report.check import Check, CheckRow, limit_sentence
 from fstui.report.documents import FitDocument, FitOfDirectory
-from fstui.report.sections import Cell, Report, Section, cell_value, records
+from fstui.report.sections import Cell, Report, Section, Value, records
 from fstui.report.text import GLYPHS, verdict_line
 
 ANSWERS: dict[Fitness, str] = {
     "fits": "✓ fits", "light-load": "~ light load", "within-limit": "✓ within its limit", "does-not-fit": "✗ too slow",
     "not-known": "? not known",
 }  # fmt: skip
+_TOO_SLOW_NOW = "✗ too slow now"
+"""The answer if there are known reasons other than the disk."""
 _HEADER = ("PRODUCT", "", "MEASURED", "REQUIRED")
 _IF_REAL = ", only if the syncs are real"
+_RECORDS = (
+    "directory", "run", "verdict", "confidence", "product", "answer", "rate_per_s", "p99_ns", "longest_ns", "measured",
+    "required", "reasons", "step", "source", "trouble",
+)  # fmt: skip
 _ONE_CLIENT = "Commits per second of one client, without group commit (these products publish no threshold)"
 
 
@@ -50,8 +57,10 @@ def sections(run: Run, product_names: Sequence[str] = ()) -> tuple[Section, Sect
             without_threshold.setdefault(fit.measured, []).append(fit.product)
     points = tuple((measured, ("; ".join(names),)) for measured, names in without_threshold.items())
     is_starved = any(fit.measured.endswith(SHORT_OF_CPU) for fit in fits)
-    lines = ("Measure again when the host has CPU time to spare.",) if is_starved else ()
-    compared = Section("Compared with what products require", _HEADER, rows, lines)
+    lines = ["Measure again when the host has CPU time to spare."] if is_starved else []
+    if reasons := _distinct(fit.reasons for fit in fits):
+        lines.append(f"Too slow now: {'; '.join(reasons)}. So the disk may not be the cause.")
+    compared = Section("Compared with what products require", _HEADER, rows, tuple(lines))
     return compared, Section(_ONE_CLIENT + _IF_REAL * (not trusted), points=points)
 
 
@@ -77,17 +86,26 @@ def fit_report(check: Check, product_names: Sequence[str] = ()) -> Report:
         left_out=check.unchecked,
     )
     runs = tuple(row.run for row in check.rows if row.run)
-    header = ("directory", "product", "answer", "measured", "required", "step", "source")
-    values = records(
-        header,
-        (
-            (row.name, fit.product, fit.answer, fit.measured, fit.required, fit.step, fit.source)
-            for row in check.rows
-            for fit in _fits(row.run, product_names)
-        ),
-    )
+    values = records(_RECORDS, (values for row in check.rows for values in _records(row, product_names)))
     head = f"{counted(len(runs), 'filesystem')} measured in {seconds(check.elapsed_s)}"
     return Report(head, (*row_sections, Section("Not measured", lines=left_out)), document, values, runs)
+
+
+def _records(row: CheckRow, product_names: Sequence[str]) -> Iterator[tuple[Value, ...]]:
+    """Yield a record for each product. Without an answer, yield one with the verdict and the reason."""
+    run = row.run
+    if run is None:
+        yield row.name, *[None] * (len(_RECORDS) - 2), row.trouble
+        return
+    subject = (row.name, run.id, run.verdict, run.confidence)
+    fits = _fits(run, product_names)
+    for fit in fits:
+        per_s = None if fit.rate_per_s is None else round(fit.rate_per_s, 1)
+        numbers, reasons = (per_s, fit.p99_ns, fit.longest_ns), "; ".join(fit.reasons)
+        more = (fit.measured, fit.required, reasons, fit.step, fit.source, limit_sentence(run))
+        yield *subject, fit.product, fit.answer, *numbers, *more
+    if not fits:
+        yield *subject, *[None] * (len(_RECORDS) - len(subject) - 1), _why_unanswered(run)
 
 
 def _row_sections(row: CheckRow, product_names: Sequence[str]) -> Iterator[Section]:
@@ -101,12 +119,16 @@ def _row_sections(row: CheckRow, product_names: Sequence[str]) -> Iterator[Secti
     yield Section(f"{GLYPHS[run.verdict]} {row.name}", lines=head)
     table, without_threshold = sections(run, product_names)
     if table.rows:
-        is_missed = any(cell_value(answer) == "does-not-fit" for _, answer, *_ in table.rows)
-        others = while_others_wrote(Case(run)) if is_missed else ""
-        yield table._replace(title="", lines=(*([f"Measured {others}."] if others else []), *table.lines))
+        fits = _fits(run, product_names)
+        points = (("because", _distinct(fit.evidence for fit in fits)), ("next", _distinct(fit.next for fit in fits)))
+        yield table._replace(title="", points=points)
     else:
         yield Section(lines=(run.sentence, _why_unanswered(run)))
     yield without_threshold
+
+
+def _distinct(texts: Iterable[Iterable[str]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(chain.from_iterable(texts)))
 
 
 def _why_unanswered(run: Run) -> str:
@@ -131,4 +153,4 @@ def _answer(fit: Fit, *, trusted: bool) -> Cell | str:
     if not trusted and fit.answer in ("fits", "light-load", "within-limit"):
         return Cell("? fits only if the syncs are real", fit.answer, "")
     style = {"fits": "normal", "does-not-fit": "slow"}.get(fit.answer, "")
-    return Cell(ANSWERS[fit.answer], fit.answer, style)
+    return Cell(_TOO_SLOW_NOW if fit.reasons else ANSWERS[fit.answer], fit.answer, style)

@@ -1,9 +1,11 @@
+import csv
 import json
 from pathlib import Path
 
 import pytest
 
 from fstui.judge.fitness import products
+from fstui.report.text import verdict_label
 from tests.cli.conftest import Fstui
 
 
@@ -38,6 +40,19 @@ def test_json_has_only_the_named_product(fstui: Fstui) -> None:
     (directory,) = json.loads(done.stdout)["directories"]
     (etcd,) = directory["fit"]
     assert etcd["product"] == "etcd" and etcd["rate_per_s"] > 500 and etcd["p99_ns"] < 10**7
+
+
+@pytest.mark.parametrize("product", ["", "etcd"])
+@pytest.mark.parametrize("disk", ["ssd-plp", "hdd-7200", "hdd-7200-lying", "hdd-7200-eatmydata"])
+def test_csv_has_the_verdict_and_the_same_exit_status(fstui: Fstui, disk: str, product: str) -> None:
+    arguments = ("fit", "--simulate", disk, *(("--for", product) if product else ()))
+    plain, table = (fstui(*arguments, "--format", name) for name in ("plain", "csv"))
+    records = list(csv.DictReader(table.stdout.decode().splitlines()))
+    label = verdict_label(records[0]["verdict"])  # type: ignore[arg-type]
+    assert plain.returncode == table.returncode and label in plain.stdout.decode()
+    answered = [record for record in records if record["answer"]]
+    assert all(float(record["rate_per_s"]) > 0 and int(record["longest_ns"]) > 0 for record in answered)
+    assert answered or records[0]["trouble"].startswith("Not answered: the syncs make nothing durable")
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,9 @@ from fstui.model.judgement import Fit
 from fstui.model.rate_limit import RateLimit
 from fstui.model.run import ScenarioRef
 from fstui.model.steps import Step
+from fstui.model.storage import Reading
 from fstui.runs import scenarios
-from tests.factories.evidence import busy, verdict
+from tests.factories.evidence import HONEST_PROCESS, busy, verdict
 from tests.factories.steps import latency, step
 from tests.judge.setups import DOCS
 
@@ -119,10 +120,28 @@ def test_a_missed_p99_is_not_known_on_a_host_without_cpu(total_ms: int, longest_
 
 
 def test_a_missed_limit_names_the_load_by_other_processes() -> None:
-    loaded = verdict(None, log(25.0, 900), idle=busy("sda", 2581))
-    others = "while other processes wrote to sda: 2\xa0581 flushes/s"
-    assert loaded.speed.title.endswith(f"; too slow for etcd {others}")
-    assert loaded.speed.sentence.endswith(f"Too slow for etcd {others}.")
+    loaded = verdict(None, log(25.0, 900), idle=busy("sda", 2581, "dd"))
+    cause = "other processes wrote to the same device at that time (dd)"
+    assert loaded.speed.title.endswith(f"; now too slow for etcd: {cause}")
+    assert loaded.speed.sentence.endswith(f"Now too slow for etcd: {cause}.")
+    (etcd, *_) = loaded.fit
+    assert (etcd.answer, etcd.reasons, etcd.next[0][:13]) == ("does-not-fit", (cause,), "Measure again")
+
+
+LIMITED = replace(HONEST_PROCESS, io_limits=(Reading(what="8:0 wiops", value="20", path="/sys/fs/cgroup/x/io.max"),))
+LIMIT = "an I/O limit of the cgroup applies"
+
+
+def test_a_missed_limit_names_an_io_limit_first() -> None:
+    limited = verdict(None, log(50.0, 18), process=LIMITED, idle=busy("sda", 397))
+    (etcd, *_) = limited.fit
+    assert etcd.answer == "does-not-fit" and etcd.reasons[0] == LIMIT
+    assert etcd.evidence[0] == "I/O limit: 8:0 wiops 20 (/sys/fs/cgroup/x/io.max)"
+    assert limited.speed.title.count(LIMIT) == 1 and "now too slow for etcd" in limited.speed.title
+
+
+def test_a_met_limit_has_no_reasons() -> None:
+    assert not any(fit.reasons for fit in verdict(None, log(), idle=busy("sda", 2581)).fit)
 
 
 def test_a_little_load_by_others_is_not_named() -> None:
