@@ -165,7 +165,7 @@ async def drop(sysbench: str, connection: Connection, entry: ledger.LedgerEntry)
     maintenance = replace(connection, database=family.maintenance_database)
     try:
         if not await _may_be_dropped(sysbench, connection, maintenance):
-            return f"{what} was not dropped: fstui did not create it, because its tables do not include {MARKER_TABLE}"
+            return f"{what} was not dropped: it has no table {MARKER_TABLE}, so fstui did not create it"
         quoted = _quote(family.quote, connection.database)
         await query(sysbench, maintenance, [f"DROP DATABASE IF EXISTS {quoted}"])
     except DatabaseError as error:

@@ -62,15 +62,15 @@ PALETTE = Command(
     "Find what this screen can do, or a mount, lesson, term, run or theme.",
 )
 PALETTE_KEYS = (
-    Command("palette.choose", "enter", "", "choose", "Do what the entry says."),
+    Command("palette.choose", "enter", "", "choose", "Run the selected entry."),
     Command("palette.close", "escape", "", "close", "Close the palette."),
 )
 GLOSSARY = Command("app.glossary", "g", "app.glossary", "", "Explain the terms, first those of this screen.")
 BACK = Command("app.back", "escape", "back", "back", "Return to the previous screen.")
-UP = Command("list.up", "up,k", "move(-1)", "", "One row up.")
-DOWN = Command("list.down", "down,j", "move(1)", "", "One row down.")
-TOP = Command("list.top", "home", "move(-100000)", "", "To the first row.")
-BOTTOM = Command("list.bottom", "end", "move(100000)", "", "To the last row.")
+UP = Command("list.up", "up,k", "move(-1)", "", "Go one row up.")
+DOWN = Command("list.down", "down,j", "move(1)", "", "Go one row down.")
+TOP = Command("list.top", "home", "move(-100000)", "", "Go to the first row.")
+BOTTOM = Command("list.bottom", "end", "move(100000)", "", "Go to the last row.")
 PAGE_UP = Command("detail.up", "pageup", "scroll(-5)", "", "Scroll the text up.")
 PAGE_DOWN = Command("detail.down", "pagedown", "scroll(5)", "", "Scroll the text down.")
 LIST = (UP, DOWN, TOP, BOTTOM, PAGE_UP, PAGE_DOWN)

@@ -43,9 +43,9 @@ class PlanScreen(BaseScreen):
 
     KEYS = (
         Command("plan.start", "enter", "start", "start", "Start this run."),
-        Command("plan.settings", "tab", "other_pane", "settings", "From the scenarios to the settings and back."),
-        Command("plan.less", "left", "change(-1)", "", "The previous value, or the checkbox on the left."),
-        Command("plan.more", "right", "change(1)", "change", "The next value or checkbox.", "←→"),
+        Command("plan.settings", "tab", "other_pane", "settings", "Go to the settings, or back to the scenarios."),
+        Command("plan.less", "left", "change(-1)", "", "Choose the previous value or checkbox."),
+        Command("plan.more", "right", "change(1)", "change", "Choose the next value or checkbox.", "←→"),
         Command("plan.toggle", "space", "toggle_box", "", "Tick or clear a checkbox."),
         Command("plan.type", "e", "type_value", "", "Type a value."),
         Command("plan.directory", "d", "directory", "", "Choose another directory."),

@@ -31,7 +31,7 @@ _PULL = (
     "could save the cache."
 )
 _PROVES = (
-    "One lost record proves that the storage is not durable. If none is lost, it survived this cut with these "
+    "One lost record proves that the storage is not durable. If none is lost, the storage survived this cut with these "
     "settings. Five cuts say much more than one."
 )
 _GUEST = (

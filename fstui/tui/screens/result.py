@@ -43,7 +43,7 @@ class ResultScreen(BaseScreen):
         replace(COPY, help="Copy a short summary (OSC 52). Y copies the whole result."),
         Command("result.markdown", "Y", "copy_markdown", "", "Copy the whole result as Markdown, for a ticket."),
         Command("result.view", "v", "view", "", "Show the selected row on a page of its own."),
-        Command("result.open", "enter", "open", "", "Show the row on its own page; the first time, press it twice."),
+        Command("result.open", "enter", "open", "", "Show the row on its own page. The first time, press Enter twice."),
         HELP,
         BACK,
         replace(QUIT, label=""),
@@ -58,9 +58,9 @@ class ResultScreen(BaseScreen):
         "with the requests that were passed on and dropped; why the storage is slow or not; tables of databases; and "
         "a comparison with published rates. Enter shows the selected row on a page of its own (the first time, press "
         "Enter twice). FLUSH/SYNC is the number of flushes per requested sync at the devices that the verdict is "
-        "about. W-AMP (write amplification) is the number of bytes that arrived there per byte written. All curves of "
-        "P99 OVER TIME have the scale that their heading shows. * marks the steps that the verdict is based on, unless "
-        "it is based on all steps."
+        "about. W-AMP (write amplification) is the number of bytes that arrived there per byte written. The heading of "
+        "P99 OVER TIME shows the scale of all curves. * marks the steps that the verdict is based on, unless it is "
+        "based on all steps."
     )
 
     def __init__(

@@ -54,8 +54,8 @@ class RunScreen(BaseScreen):
     HELP_TEXT = (
         "At the top is the verdict so far. Below are the steps: operations per second, the latency of a whole "
         "operation (write and sync), and the flushes per requested sync at the devices that the verdict is about. In "
-        "the middle is latency over time. A dot marks the latency of operations, and its colour their share of the 50 "
-        "or more operations in about that time. An arrow next to a percentile points to its value. Red is a stall; "
+        "the middle is latency over time. The colour of a dot shows which share of the operations at that time, at "
+        "least 50, had this latency. An arrow next to a percentile points to its value. Red is a stall; "
         "yellow is faster than the device can be. Horizontal lines are references. 'revolution': one revolution of "
         "the disk. 'half rev.': half of one, the mean wait at random offsets. 'last run': the mean of the previous "
         "run. 'published': the median of published results. 'idle flush': the mean time of a flush of other processes "

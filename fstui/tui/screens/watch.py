@@ -127,7 +127,7 @@ class WatchScreen(LiveWatchScreen):
     SCROLLED_PART = "waits"
     KEYS = (
         replace(BACK, label="end"),
-        Command("watch.at_risk", "r", "at_risk", "at risk", "What programs would lose if the power failed now."),
+        Command("watch.at_risk", "r", "at_risk", "at risk", "Show what programs would lose if the power failed now."),
         RECORDING,
         HELP,
         QUIT,
@@ -139,10 +139,10 @@ class WatchScreen(LiveWatchScreen):
         "similar calls, O_DSYNC writes, and syncs through io_uring. P50, P99 and MAX are the times of a whole sync. "
         "DEVICE MEAN is the part that the devices take, on average; CPU WAIT ≤ is the part that may have been a wait "
         "for a CPU. WAITING is the share of the time in which a program waits. FILE is relative to the mount point. "
-        "Then come all devices of this filesystem with their own times. The charts show averages, and the longest "
-        "sync, of all programs together and of the devices named above them. fstui "
-        "writes no test data. Without root, the screen shows only what /proc reports: the devices' counters and the "
-        "processes that write. A narrow terminal leaves out some columns."
+        "Then come all devices of this filesystem with their own times. The charts show averages and the longest sync, "
+        "of all programs together and of the devices that the titles name. fstui writes no test data. Without root, "
+        "the screen shows only what /proc reports: the devices' counters and the processes that write. A narrow "
+        "terminal leaves out some columns."
     )
 
     def __init__(self, target: Target) -> None:

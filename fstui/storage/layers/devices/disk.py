@@ -194,7 +194,7 @@ class Drive(LayerKind, frozen=True, kw_only=True):
             return "stops", "the kernel is set to write through, but the drive reports that its write cache is on"
         if off_reading(node, "F_FLUSH"):
             return "unknown", "write through: the host offers no flush (virtio F_FLUSH), so the kernel sends none"
-        return "unknown", "write through: the kernel sends no flush, the device reports no volatile cache"
+        return "unknown", "write through: the kernel assumes that there is no volatile cache, and sends no flush"
 
     def commands(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Command, ...]:
         commands = [command for node in nodes for command in (*cache_commands(node), health.health_command(node))]
