@@ -7,6 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from fstui.databases.throwaway import START_TIMEOUT_S, start_limit_s
+from fstui.measure.children import NotStarted
 from fstui.measure.kinds.documents import decode_run
 from fstui.model.counters import DeviceTimes
 from fstui.model.documents import encode
@@ -26,7 +27,7 @@ from fstui.model.run import Run
 from fstui.model.steps import Failure, Snapshot, TracedPart
 from fstui.model.storage import Medium, Space
 from fstui.runs import runner, stepping
-from fstui.runs.machine.base import SaveResult
+from fstui.runs.machine.base import ProbeRequest, RunningProbe, SaveResult
 from fstui.runs.machine.replay import ReplayMachine
 from fstui.runs.runner import Mailbox, RunInProgress, slowest_sync_s, with_progress
 from fstui.runs.session import Session
@@ -163,6 +164,22 @@ async def test_a_probe_that_cannot_start_fails_only_its_step() -> None:
     run, _ = await finished(RunInProgress(plan_of(before), site_of(before), machine))
     assert [step.status for step in run.steps] == ["failed", "finished", "finished"]
     assert run.steps[0].error and run.steps[0].error.call == "start the probe"
+
+
+class WithoutFiles(ReplayMachine):
+    """No probe can be started, because too many files are open."""
+
+    async def start(self, probe: ProbeRequest) -> RunningProbe:
+        raise NotStarted("measure.probes.sync_writes", OSError(errno.EMFILE, "Too many open files"))
+
+
+async def test_probe_that_cannot_start_is_named() -> None:
+    before = saved(STEPS[1])
+    run, _ = await finished(RunInProgress(plan_of(before), site_of(before), WithoutFiles(before, pace=0.0)))
+    assert run.steps[0].error and run.steps[0].error.text == (
+        "start the probe: cannot start a helper process (fstui.measure.probes.sync_writes): too many files are open. "
+        "See 'ulimit -n'"
+    )
 
 
 async def test_a_run_without_a_target_cannot_be_replayed() -> None:
