@@ -1,4 +1,5 @@
 import asyncio
+from collections import Counter
 from collections.abc import Iterable
 
 import msgspec
@@ -12,7 +13,7 @@ from fstui.model.errors import Refused
 from fstui.model.forms import Setting
 from fstui.model.plan import Plan
 from fstui.model.storage import Medium, Node, Space
-from fstui.runs import scenarios, simulation
+from fstui.runs import history, scenarios, simulation
 from fstui.runs.machine.local import LocalMachine
 from fstui.runs.machine.replay import ReplayMachine
 from fstui.runs.scenarios import Scenario
@@ -21,7 +22,7 @@ from fstui.state.workspace import TargetDirectory
 from fstui.tui.app import FstuiApp
 from fstui.tui.drawing import plan as drawing
 from fstui.tui.offers import Choices, Offer, options
-from fstui.tui.screens.plan import PlanScreen
+from fstui.tui.screens.plan import MAX_SAVED_RUNS, PlanScreen
 from fstui.tui.screens.question import QuestionScreen
 from fstui.tui.screens.result import ResultScreen
 from fstui.tui.screens.storage import StorageScreen
@@ -388,6 +389,26 @@ async def test_early_enter_starts_when_planned_unless_moved(then: list[str], scr
         await pilot.app.workers.wait_for_complete()
         await pilot.pause()
         assert isinstance(pilot.app.screen, screen)
+
+
+async def test_a_large_screen_reads_the_saved_runs_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    readings, may_end = Counter[int | None](), asyncio.Event()
+
+    async def reading(most: int | None = None) -> list[history.Summary]:
+        readings[most] += 1
+        await may_end.wait()
+        return []
+
+    monkeypatch.setattr(history, "summaries", reading)
+    async with replayed().run_test(size=(200, 60)) as pilot:
+        await reached(pilot, PlanScreen)
+        screen = pilot.app.screen
+        assert isinstance(screen, PlanScreen)
+        while not (screen.offers.all and all(offer.plan or offer.refusal for offer in screen.offers.all)):
+            await pilot.pause()
+        may_end.set()
+        await pilot.app.workers.wait_for_complete()
+        assert screen.saved_runs == [] and readings[MAX_SAVED_RUNS] == 1
 
 
 class Searching(ReplayMachine):

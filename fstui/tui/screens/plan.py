@@ -76,6 +76,7 @@ class PlanScreen(BaseScreen):
         self.pane = self.scenarios
         self.activity = activity or DeviceActivity()
         self.saved_runs: Sequence[Summary] | None = None
+        self._is_reading_runs = False
         self._scenario_to_start = ""
         self._last_setting: str | None = None
         self._earlier_result: object = None
@@ -108,7 +109,7 @@ class PlanScreen(BaseScreen):
             self._earlier_result, self.activity = self.fstui.result, DeviceActivity()
         self.scenarios.refill()  # a run empties it
         self.plan_all()
-        self.read_saved_runs()
+        self.read_saved_runs(again=True)
 
     @work(exclusive=True, group="own")
     async def add_own_scenarios(self) -> None:
@@ -126,15 +127,17 @@ class PlanScreen(BaseScreen):
         return (command for command in super().footer_commands() if command.id not in useless)
 
     def on_resize(self) -> None:
-        if self.saved_runs is None:
-            self.call_after_refresh(self.read_saved_runs)
+        self.call_after_refresh(self.read_saved_runs)
 
-    @work(exclusive=True, group="saved runs")
-    async def read_saved_runs(self) -> None:
+    @work(group="saved runs")
+    async def read_saved_runs(self, *, again: bool = False) -> None:
         """Read the saved runs if the screen has room for them. A state directory may be missing or hang."""
-        if self.part("earlier").display:
+        is_due = (again or self.saved_runs is None) and not self._is_reading_runs
+        if is_due and self.part("earlier").display:
+            self._is_reading_runs = True
             with suppress(OSError, Refused):
                 self.saved_runs = await history.summaries(MAX_SAVED_RUNS)
+            self._is_reading_runs = False
             self.part("earlier").redraw()
 
     @property
