@@ -1,11 +1,11 @@
-# fstui unpacks itself once: into FSTUI_UNPACK, else into the first of these that is ours and may hold programs.
+# Unpack once: into FSTUI_UNPACK, otherwise into the first usable directory that belongs to this user.
 fstui_finds_python() {
     for fstui_python in python3 python3.14 python3.13 python3.12 python3.11; do
         "$fstui_python" -c 'import os, sys
 cpython = sys.implementation.name == "cpython" and (3, 11) <= sys.version_info < (3, 15)
 sys.exit(not (cpython and os.uname().machine in ("x86_64", "aarch64")))' 2>/dev/null && return 0
     done
-    echo "fstui: this file needs CPython 3.11, 3.12, 3.13 or 3.14 on x86-64 or aarch64, and PATH has none of them" >&2
+    echo "fstui: this file needs CPython 3.11, 3.12, 3.13 or 3.14 on x86-64 or aarch64, but PATH contains none of them" >&2
     exit 2
 }
 fstui_owns() {  # not a link, and this user's: below a directory with the sticky bit, no other user can replace it
@@ -19,7 +19,7 @@ fstui_takes() {
         fstui_owns "$1" || return 1
         { echo 'the directory that fstui.pyz was unpacked into; it may be removed' >"$1/.runs"; } 2>/dev/null || return 1
         chmod 700 "$1/.runs" && [ -x "$1/.runs" ] || return 1
-        echo "fstui: unpacking into $1, this once (FSTUI_UNPACK names another place)" >&2
+        echo "fstui: unpacking into $1, only at the first start. To choose another directory, set FSTUI_UNPACK" >&2
     fi
     PEX_ROOT=$1/$(uname -m)
     export PEX_ROOT
@@ -27,7 +27,7 @@ fstui_takes() {
 fstui_unpacks() {
     if [ -n "${FSTUI_UNPACK:-}" ]; then
         fstui_takes "$FSTUI_UNPACK" && return 0
-        echo "fstui: FSTUI_UNPACK=$FSTUI_UNPACK is not writable, another user's, full, or mounted noexec" >&2
+        echo "fstui: FSTUI_UNPACK=$FSTUI_UNPACK is not writable, belongs to another user, is full, or is mounted noexec" >&2
         exit 2
     fi
     if [ -n "${HOME:-}" ] && [ -O "$HOME" ]; then
@@ -37,19 +37,19 @@ fstui_unpacks() {
     for fstui_place in /var/tmp /tmp /dev/shm; do
         [ -k "$fstui_place" ] && fstui_takes "$fstui_place/fstui-$fstui_user" && return 0
     done
-    echo "fstui: it unpacks itself once, and found no place for it: the cache directory of $(id -un), /var/tmp, /tmp and" \
-        "/dev/shm are not writable, full, or mounted noexec. FSTUI_UNPACK=DIR names one" >&2
+    echo "fstui: cannot unpack this file: the cache directory of $(id -un), /var/tmp, /tmp and /dev/shm are not" \
+        "writable, are full, or are mounted noexec. Set FSTUI_UNPACK to another directory" >&2
     exit 2
 }
 [ -n "${PEX_ROOT:-}" ] || fstui_unpacks
-# A container whose root is read-only has no directory for temporary files, and pex wants one.
+# pex needs a directory for temporary files, and a container with a read-only root has none.
 if [ -z "${TMPDIR:-}" ] && [ ! -w /tmp ] && [ ! -w /var/tmp ]; then
     mkdir -p "$PEX_ROOT"
     TMPDIR=$PEX_ROOT
     export TMPDIR
 fi
-# Unpacked already, for a Python that is still there: pex's own way to it looks for another name where there are wheels
-# for several platforms, and would take as long as the first time.
+# Run what was unpacked earlier if its Python still exists. In a file with wheels for several platforms, pex itself
+# expects another name, and would unpack again.
 for fstui_unpacked in "$PEX_ROOT"/@VENVS@/*/bin/fstui; do
     case $fstui_unpacked in *.lck*) continue ;; esac
     if [ -x "$fstui_unpacked" ] && [ -x "${fstui_unpacked%/fstui}/python" ]; then

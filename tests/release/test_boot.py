@@ -122,7 +122,7 @@ def test_a_place_of_another_user_is_not_used(file: Path, tmp_path: Path, link: b
     os.chown(theirs, NOBODY, NOBODY)
     place.symlink_to(theirs) if link else theirs.rename(place)
     done = start(file, FSTUI_UNPACK=str(place))
-    assert (done.returncode, done.stdout) == (2, "") and "another user's" in done.stderr
+    assert (done.returncode, done.stdout) == (2, "") and "belongs to another user" in done.stderr
 
 
 @pytest.mark.root
