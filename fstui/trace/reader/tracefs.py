@@ -115,8 +115,10 @@ class Instance:
         ``append``: add to a list. Otherwise the kernel first clears the list, which takes effect before the write.
         """
         try:
-            with open(f"{self.path}/{name}", "a" if append else "w", encoding="ascii") as file:
-                file.write(value)
+            # not open(…, "a"), which seeks to the end: a list refuses that
+            fd = os.open(f"{self.path}/{name}", os.O_WRONLY | os.O_CLOEXEC | (os.O_APPEND if append else os.O_TRUNC))
+            with open(fd, "wb", buffering=0) as file:
+                file.write(value.encode("ascii"))
         except OSError as error:
             raise TracefsError(f"the kernel's trace refuses {value!r} in {name}: {error.strerror}") from error
 
