@@ -34,7 +34,7 @@ from fstui.trace.reader.program import remove_entry
 from fstui.trace.reader.recording import TracedEvent
 from fstui.trace.reader.spans import Span, WaitRow
 from fstui.trace.reader.tracefs import PREFIX, TracefsError, reason_of
-from fstui.trace.reader.waits import EVENTS, FILTERS, FUA_WRITES, SYNC_CALLS, SyncedFile
+from fstui.trace.reader.waits import EVENTS, FILTERS, FUA_WRITES, SLOW_SYNC_NS, SYNC_CALLS, SyncedFile
 from fstui.trace.reader.watch import INTERVAL_S, WaitRecording, limits_of
 
 WINDOW_S = 10.0
@@ -51,6 +51,8 @@ MAX_SLOW_SYNCS = 20  # for each row
 MAX_PROCESSES = 8  # in the record of a window
 MAX_DESCRIPTORS = 256  # descriptors of a process to examine
 MAX_CHECKS = 64  # excluded threads to check per second
+SLOW_SHARE = 0.25
+"""An excluded thread is traced again if it blocks at most this share as often as it synced before."""
 BUSY_SHARE = 0.8
 """The threads that are excluded account for this share of all syncs."""
 MIN_BYTES = 256 << 10
@@ -74,17 +76,34 @@ JsonObject = dict[str, Any]
 class ExcludedThread(NamedTuple):
     """A thread that is not traced now, and its state at the last check."""
 
+    since_ns: int
+    """The start of the sync in flight, as far as it is known."""
     checked_ns: int
     switches: int | None
     """How many times the thread had blocked until then; None if it had ended."""
+    syncs_per_s: float
+    """Before it was excluded."""
     file: SyncedFile
+
+    def check(self, thread: int) -> "ExcludedThread":
+        """Return the state now. While the number of switches stays the same, the thread is blocked in the same sync."""
+        now_ns, count = time.monotonic_ns(), switches(thread)
+        since_ns = self.since_ns if count == self.switches else now_ns
+        return self._replace(since_ns=since_ns, checked_ns=now_ns, switches=count)
+
+    def has_slowed(self, last: "ExcludedThread") -> bool:
+        """Return whether the thread blocked far less often than it synced before. A slow sync may block many times."""
+        if self.switches is None or last.switches is None:
+            return False
+        usual = self.syncs_per_s * (self.checked_ns - last.checked_ns) / 1e9
+        return self.switches - last.switches <= SLOW_SHARE * usual
 
 
 class Trace(WaitRecording):
     """Record which programs wait for which files, and which programs send discards.
 
     If there are many events, the threads with the most syncs are excluded until the window ends. They are checked about
-    once a second. If one of them is blocked in a sync, all threads are traced again.
+    once a second. If one of them has become slow and is in a sync, all threads are traced again.
     """
 
     def __init__(self, name: str) -> None:
@@ -143,10 +162,13 @@ class Trace(WaitRecording):
             self._traced_s = time.monotonic() - self._began_s
             collected_bytes = self.collected_bytes - self._bytes_before
             self.exclude_after_s = max(MIN_TRACED_S, MAX_TRACED_BYTES * self._traced_s / max(collected_bytes, 1))
+        long_ago_ns = time.monotonic_ns() - SLOW_SYNC_NS
+        # their syncs cause few events
+        slow_threads = {thread for thread, _, began_ns in self.waits.in_flight() if began_ns <= long_ago_ns}
         syncs: Counter[int] = Counter()
         files: dict[int, SyncedFile] = {}
         for (thread, *file), durations in self.waits.durations.items():
-            if thread not in self._excluded_threads:
+            if thread not in self._excluded_threads and thread not in slow_threads:
                 syncs[thread] += durations.count
                 files[thread] = SyncedFile(*file)
         threads = busiest_threads(syncs)
@@ -159,31 +181,34 @@ class Trace(WaitRecording):
             files = {thread: file for thread, file, _ in self.waits.in_flight()} | files
             threads = list(files)
         self.read()
+        starts_ns = {thread: began_ns for thread, _, began_ns in self.waits.in_flight()}
+        window_s = max(time.monotonic() - self._began_s, MIN_TRACED_S)
         for thread in threads:
-            self._excluded_threads[thread] = ExcludedThread(time.monotonic_ns(), switches(thread), files[thread])
+            now_ns, per_s = time.monotonic_ns(), syncs[thread] / window_s
+            self._excluded_threads[thread] = ExcludedThread(
+                starts_ns.get(thread, now_ns), now_ns, switches(thread), per_s, files[thread]
+            )
         for thread in self._excluded_threads:
             self.waits.forget(thread)  # the end of its running sync will not be traced
         self._partly_traced.update(threads)
         self._bytes_before = self.collected_bytes
 
     def _check_excluded(self) -> None:
-        """Trace all threads again if an excluded thread has been blocked in a sync since the last check."""
-        blocked = {}
-        for thread, last_check in list(islice(self._excluded_threads.items(), MAX_CHECKS)):
-            count = switches(thread)
-            if count == last_check.switches and is_blocked(thread, last_check.file):
-                blocked[thread] = last_check
+        """Trace all threads again if an excluded thread has become slow."""
+        slow = {}
+        for thread, last in list(islice(self._excluded_threads.items(), MAX_CHECKS)):
+            state = last.check(thread)
+            if state.has_slowed(last) and is_blocked(thread, state.file):
+                slow[thread] = state
             del self._excluded_threads[thread]  # move the thread to the end of the queue
-            self._excluded_threads[thread] = ExcludedThread(time.monotonic_ns(), count, last_check.file)
-        if blocked:
-            self._trace_all_threads(blocked)
+            self._excluded_threads[thread] = state
+        if slow:
+            self._trace_all_threads(slow)
 
     def _excluded_in_calls(self) -> dict[int, ExcludedThread]:
         """Return the excluded threads that are blocked in a system call that syncs, and their state now."""
         threads = list(islice(self._excluded_threads.items(), MAX_CHECKS))
-        states = {
-            thread: ExcludedThread(time.monotonic_ns(), switches(thread), file) for thread, (_, _, file) in threads
-        }
+        states = {thread: last.check(thread) for thread, last in threads}
         return {
             thread: state for thread, state in states.items() if state.file.fd >= 0 and is_blocked(thread, state.file)
         }
@@ -195,13 +220,14 @@ class Trace(WaitRecording):
                 self.instance.write("set_event_notrace_pid", "")
             self.instance.write("tracing_on", "1")
         self._excluded_threads.clear()
-        for thread, (checked_ns, count, file) in blocked.items():
+        for thread, state in blocked.items():
+            file = state.file
             # the sync has not ended until now, so its end will be traced
-            if is_blocked(thread, file) and switches(thread) == count:
+            if is_blocked(thread, file) and switches(thread) == state.switches:
                 if file.fd >= 0:
-                    self.waits.begin_call(checked_ns, thread, file.fd)
+                    self.waits.begin_call(state.since_ns, thread, file.fd)
                 if file.inode:
-                    self.waits.begin_sync(checked_ns, thread, file.device, file.inode)
+                    self.waits.begin_sync(state.since_ns, thread, file.device, file.inode)
 
     def end_window(self, elapsed_s: float, anonymous: bool) -> JsonObject:
         self.read()

@@ -133,6 +133,16 @@ def busy_thread(tmp_path: Path) -> Iterator[int]:
 
 
 @pytest.mark.root
+def test_other_threads_are_traced_while_one_is_left_out(trace: Trace, busy_thread: int, tmp_path: Path) -> None:
+    exclude(trace, busy_thread)
+    assert str(busy_thread) in trace.instance.read("set_event_notrace_pid").split()
+    with (tmp_path / "file").open("wb") as file:
+        os.fdatasync(file.fileno())
+    trace.read()
+    assert threading.get_native_id() in trace.waits.threads()
+
+
+@pytest.mark.root
 def test_a_thread_stays_left_out_while_others_are_added(trace: Trace, busy_thread: int) -> None:
     """If it were traced for a moment, a call that begins then would seem to last until the end of a later call."""
     exclude(trace, busy_thread)
@@ -179,6 +189,32 @@ def test_a_left_out_thread_may_be_blocked_as_a_window_ends(trace: Trace, monkeyp
 
 
 @pytest.mark.root
+def test_a_sync_is_not_cut_when_its_thread_is_left_out(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread that is in the same sync at each check has been in it since its start."""
+    monkeypatch.setattr(recorder, "switches", lambda _: 7)
+    monkeypatch.setattr(recorder, "is_blocked", lambda _, file: file == FILE)
+    began_ns = exclude(trace, threading.get_native_id())
+    trace.end_window(10.0, anonymous=False)
+    assert (threading.get_native_id(), FILE, began_ns) in trace.waits.in_flight()
+
+
+@pytest.mark.root
+def test_a_thread_in_a_slow_sync_is_not_left_out(trace: Trace, busy_thread: int) -> None:
+    thread, began_ns = threading.get_native_id(), time.monotonic_ns() - recorder.SLOW_SYNC_NS
+    for _ in range(10_000):
+        trace.waits._add(began_ns, (thread, *FILE), 1000, 0)
+    trace.waits.begin_call(began_ns, thread, FILE.fd)
+    exclude(trace, busy_thread)
+    assert (thread, began_ns) in {(open_, since_ns) for open_, _, since_ns in trace.waits.in_flight()}
+
+
+@pytest.mark.parametrize(("switches", "has_slowed"), [(7, True), (17, True), (57, False), (None, False)])
+def test_a_slow_sync_may_block_many_times(switches: int | None, has_slowed: bool) -> None:
+    last = recorder.ExcludedThread(0, 0, 7, 100.0, FILE)
+    assert last._replace(checked_ns=10**9, switches=switches).has_slowed(last) == has_slowed
+
+
+@pytest.mark.root
 def test_a_sync_that_ends_as_tracing_resumes_is_no_wait(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
     thread, counts = threading.get_native_id(), iter(range(100))
     exclude(trace, thread)
@@ -188,13 +224,18 @@ def test_a_sync_that_ends_as_tracing_resumes_is_no_wait(trace: Trace, monkeypatc
     assert thread not in {open_ for open_, _, _ in trace.waits.in_flight()}
 
 
-def exclude(trace: Trace, thread: int) -> None:
-    """Let a thread make more calls than all other programs of this host together, and be in one of them."""
+def exclude(trace: Trace, thread: int) -> int:
+    """Let a thread make more calls than all other programs of this host together, and be in one of them.
+
+    Return the start of that call.
+    """
     for _ in range(10_000):
         trace.waits._add(time.monotonic_ns(), (thread, *FILE), 1000, 0)
-    trace.waits.begin_call(time.monotonic_ns(), thread, FILE.fd)
+    began_ns = time.monotonic_ns()
+    trace.waits.begin_call(began_ns, thread, FILE.fd)
     trace.exclude_busiest()
     assert thread in trace._excluded_threads
+    return began_ns
 
 
 @pytest.mark.root
