@@ -105,7 +105,10 @@ def collect_records(records: Iterable[Record]) -> Records:
 
 
 def incidents(records: Records, start: float, end: float, limit: int) -> list[Incident]:
-    """Return at most ``limit`` incidents between two times, the longest waits first."""
+    """Return at most ``limit`` incidents between two times, those in which programs waited most.
+
+    The incident whose program waited longest comes first.
+    """
 
     def is_within(slowdown: Slowdown) -> bool:
         return slowdown.start < end and slowdown.end > start
@@ -117,7 +120,8 @@ def incidents(records: Records, start: float, end: float, limit: int) -> list[In
             groups.append(slow)
     reported = [group for group in groups if _waited_s(group) >= MIN_WAITED_S or not group[0].wait]
     reported.sort(key=lambda group: (_waited_s(group), _end(group) - group[0].start), reverse=True)
-    return [_incident(IncidentFacts(records, group)) for group in reported[:limit]]
+    found = [_incident(IncidentFacts(records, group)) for group in reported[:limit]]
+    return sorted(found, key=lambda incident: incident.waited_s, reverse=True)
 
 
 def _end(group: Sequence[Slowdown]) -> float:
@@ -283,18 +287,21 @@ def _incident(facts: IncidentFacts) -> Incident:
     wait, culprit = facts.main_wait or nobody, explanation.culprit or nobody
     excluded = []
     if explanation.cause != "cpu" and facts.cpu_share is not None and facts.cpu_share < MIN_WAIT_SHARE:
-        excluded.append("the CPU")
+        excluded.append("CPU time")
     if explanation.cause != "memory" and facts.memory_share is not None and facts.memory_share < MEMORY_WAIT_SHARE:
         excluded.append("memory")
-    not_the_cause = f" Not the cause: {', '.join(excluded)}." if excluded else ""
-    if "the CPU" in excluded and (pressure_share(facts.seconds, CPU) or 0.0) >= MIN_WAIT_SHARE:
-        not_the_cause += " Mainly other programs waited for a CPU."
+    not_the_cause = f" Not the cause: a lack of {' or '.join(excluded)}." if excluded else ""
+    cpu_share = pressure_share(facts.seconds, CPU) or 0.0
+    if "CPU time" in excluded and cpu_share >= MIN_WAIT_SHARE:
+        not_the_cause += (
+            f" Processes waited for a CPU for {percent(cpu_share)} of that time, but mainly other programs."
+        )
     total_s = sum(facts.waited_s.values())
+    waited_s = facts.waited_s.get((wait.program, wait.file), 0.0)
     head = "no program was seen to wait for a sync"
     if facts.main_wait:
         other_programs = len({program for program, _ in facts.waited_s} - {wait.program})
         call = f"in {wait.call} of" if wait.call else "for a sync of"
-        waited_s = facts.waited_s[wait.program, wait.file]
         others = [f"{counted(other_programs, 'other program')} too"] if other_programs else []
         others += [f"all waits: {duration_ns(total_s * 1e9)}"] if total_s > waited_s else []
         also = f" ({', '.join(others)})" if others else ""
@@ -308,7 +315,8 @@ def _incident(facts: IncidentFacts) -> Incident:
         program=wait.program,
         pid=wait.pid or None,
         file=wait.file,
-        waited_s=total_s,
+        waited_s=waited_s,
+        all_waited_s=total_s,
         device=facts.device,
         latency_ms=facts.worst_ms,
         typical_ms=facts.typical_ms,
@@ -414,9 +422,12 @@ def _io_limit(facts: IncidentFacts) -> Explanation | None:
         if device in names and what in WRITE_LIMITS:
             most = f"{size(int(value))}/s" if what.endswith("bps") else f"{value} writes/s"
             limited = next(wait for wait in facts.own_waits if limit in wait.limits)
-            group = f"cgroup {_cgroup_name(limited.cgroup)}" if limited.cgroup else "its cgroup"
+            group = (
+                f"cgroup {_cgroup_name(limited.cgroup)}" if limited.cgroup else "it"
+            )  # the limit may be an outer one
             latency = f"{facts.device or device} itself {_writes_text(facts)}"
-            return Explanation("io-limit", f"{group} may write at most {most} to {device} ({what}), while {latency}")
+            clause = f"an I/O limit allows {group} at most {most} to {device} ({what}), while {latency}"
+            return Explanation("io-limit", clause)
     return None
 
 

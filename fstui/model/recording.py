@@ -195,7 +195,9 @@ class Incident(Base, frozen=True, kw_only=True):
     pid: int | None = None
     file: str = ""
     waited_s: float = 0.0
-    """The waits of all programs for all files. ``sentence`` also has the waits of ``program`` for ``file`` alone."""
+    """The waits of ``program`` for ``file``."""
+    all_waited_s: float = 0.0
+    """The waits of all programs for all files."""
     device: str = ""
     latency_ms: float | None = None
     typical_ms: float | None = None

@@ -148,7 +148,7 @@ def period_of(words: Sequence[str], now_s: float | None = None) -> tuple[float, 
         raise Refused(f"{text} is in the future.")
     if end <= start:
         raise Refused(f"{text} {'is empty: it ends when it begins' if end == start else 'ends before it begins'}.")
-    return start, end
+    return start, min(end, now)
 
 
 def _instant(text: str, now: float, day: date | None) -> datetime:

@@ -30,7 +30,7 @@ def test_a_writer_that_made_the_device_slow_is_named() -> None:
     assert one.sentence == (
         "etcd (pid 812) waited 8.0 s (at most 4.0 s at a time) in fdatasync of /var/lib/etcd/wal/0.wal; vda's own "
         "latency rose from 2.0 ms to 900 ms while rsync (pid 4711, cgroup backup.service) "
-        "wrote 295.6 MiB/s. Not the cause: the CPU, memory."
+        "wrote 295.6 MiB/s. Not the cause: a lack of CPU time or memory."
     )
     assert (one.start, one.end) == (BEGIN + 594, BEGIN + 608)
 
@@ -120,12 +120,17 @@ NOWHERE = stalled(device="", below=(), call="sync", file="")
             quiet,
             waiting(stalled(limits=("vda wiops 10",))),
             "io-limit",
-            "cgroup etcd.service may write at most 10 writes/s to vda (wiops)",
+            "an I/O limit allows cgroup etcd.service at most 10 writes/s to vda (wiops)",
         ),
         (quiet, waiting(HANGING), "filesystem", "the fuse.sshfs filesystem at /srv/remote did not respond"),
         (quiet, waiting(NOWHERE), "unknown", "in sync of all filesystems; the cause is not known"),
         (SLOW, quiet, "device", "no program was seen to wait for a sync"),
-        (BUSY, waiting(stalled()), "unknown", "the CPU, memory. Mainly other programs waited for a CPU."),
+        (
+            BUSY,
+            waiting(stalled()),
+            "unknown",
+            "memory. Processes waited for a CPU for 99\xa0% of that time, but mainly other programs.",
+        ),
     ],
 )
 def test_the_sentence_names_the_cause(seconds: Seconds, windows: Windows, cause: str, words: str) -> None:
@@ -178,8 +183,8 @@ def test_only_usual_writes_and_flushes_exclude_the_device(seconds: Seconds, work
 @pytest.mark.parametrize(
     ("seconds", "windows", "cause", "words"),
     [
-        (BUSY, waiting(stalled(cpu_ms=3500)), "cpu", "Not the cause: the CPU"),
-        (quiet, waiting(stalled(cpu_ms=1500)), "unknown", "CPU"),
+        (BUSY, waiting(stalled(cpu_ms=3500)), "cpu", "lack of CPU"),
+        (quiet, waiting(stalled(cpu_ms=1500)), "unknown", "lack of CPU"),
         (SHORT_OF_MEMORY, waiting(stalled()), "memory", "memory."),
     ],
 )
@@ -194,7 +199,9 @@ def test_a_lack_of_cpus_may_explain_a_part_of_the_wait() -> None:
     assert "but processes waited for a CPU for 99\xa0% of that time. So that may be the cause" in one.sentence
     assert DEVICE_EXCLUDED in only(calm(BUSY, waiting(stalled(cpu_ms=400)))).sentence
     several = only(calm(BUSY, waiting(stalled(pid=0, processes=3))))
-    assert "So that may be the cause. Not the cause: memory" in several.sentence, "their wait for a CPU is not known"
+    assert "So that may be the cause. Not the cause: a lack of memory" in several.sentence, (
+        "their wait for a CPU is not known"
+    )
 
 
 def test_the_sentence_names_the_largest_share_of_a_cpu() -> None:
@@ -264,9 +271,18 @@ def test_a_sync_seen_in_two_windows_counts_once() -> None:
 def test_the_sentence_has_the_sum_of_all_waits_if_it_differs() -> None:
     other = stalled(RecordedWait(program="app", pid=9, device="vda", below=("vda",), file="/srv/app"), ms=1000)
     one = only(calm(windows=waiting(stalled(), other)))
-    assert one.waited_s == 5.0
+    assert (one.waited_s, one.all_waited_s) == (4.0, 5.0)
     assert "0.wal (1 other program too, all waits: 5.0 s);" in one.sentence
     assert "all waits" not in only(calm(windows=waiting(stalled()))).sentence
+
+
+def test_incidents_are_sorted_by_the_wait_in_their_sentence() -> None:
+    """All waits of the first are longer, but no single program waited as long as in the second."""
+    others = (replace(ETCD, program=f"app{number}", pid=number, file=f"/srv/{number}") for number in range(3))
+    many = [stalled(ETCD, ms=5000), *(stalled(other, ms=5000) for other in others)]
+    one = stalled(replace(ETCD, device="vdb", below=("vdb",)), ms=9000)
+    both = found(calm(windows=at((600,), *many, one)))
+    assert [(each.waited_s, each.all_waited_s) for each in both] == [(9.0, 9.0), (5.0, 20.0)]
 
 
 def test_two_places_at_once_are_two_incidents() -> None:
