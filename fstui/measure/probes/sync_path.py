@@ -116,8 +116,8 @@ def blocking_call(pid: int) -> str | None:
 
 
 def is_stopped(pid: int) -> bool:
-    """Return whether a signal has stopped a process (SIGSTOP)."""
-    return read_text(f"{pid}/stat").rpartition(")")[2].split()[:1] == ["T"]
+    """Return whether a signal (SIGSTOP) or a debugger (ptrace(2)) has stopped a process."""
+    return read_text(f"{pid}/stat").rpartition(")")[2].split()[:1] in (["T"], ["t"])
 
 
 def open_in_proc(name: str) -> int | None:

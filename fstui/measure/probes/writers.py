@@ -61,8 +61,8 @@ STARTED, ENDED, DELAYED, LAST_CHECK, CPU_WAIT, LONGEST_CPU_WAIT, CPU_PRESSURE, L
 STOLEN, STOPPED, FROZEN = range(8, 11)
 """Offsets into a writer's shared slots, all in ns: start, end, delay by a full pipe, time of the last check, all waits
 for a CPU, the longest wait, the same for the CPU pressure of the host, the CPU time that the hypervisor stole, and two
-times that the coordinator measures: how long a signal stopped the writer (SIGSTOP), and how long a write waited for a
-frozen filesystem."""
+times that the coordinator measures: how long a signal (SIGSTOP) or a debugger stopped the writer, and how long a write
+waited for a frozen filesystem."""
 SLOTS_PER_WRITER = 1 + FROZEN
 UNKNOWN = -1
 _TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
@@ -352,7 +352,7 @@ def send_done(states: list[memoryview]) -> None:
 
 def watch(pids: list[int], lifeline_fd: int, shared: Shared, commands: CommandLines) -> None:
     """Wait until all writers have ended. Pass ``stop`` on to them, report the system call of a blocked writer, and
-    measure how long a signal stopped a writer, or a frozen filesystem blocked it."""
+    measure how long a signal or a debugger stopped a writer, or a frozen filesystem blocked it."""
     own_stops: list[int] = []
     """Not empty if this process was stopped since the last check, probably together with the writers."""
     signal.signal(signal.SIGCONT, lambda number, _: own_stops.append(number))

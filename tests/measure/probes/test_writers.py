@@ -1,5 +1,6 @@
 """The loop that all writers share, with a clock of its own, and the coordinator of several writers."""
 
+import ctypes
 import errno
 import os
 import signal
@@ -23,6 +24,9 @@ from fstui.measure.wire.frames import Decoder, Frame
 from fstui.measure.wire.stdio import CallError, clock
 
 BATCH_NS = 5_000_000
+PTRACE_ATTACH, PTRACE_DETACH = 16, 17
+PR_SET_PTRACER, PR_SET_PTRACER_ANY = 0x59616D61, ctypes.c_ulong(-1)
+"""The option with which prctl(2) allows any process to trace this one, if the kernel restricts that (Yama)."""
 
 
 class Played(WriteLoop):
@@ -127,6 +131,27 @@ class Stopped(WriteLoop):
         return clock()
 
 
+class Traced(WriteLoop):
+    """A writer that a debugger stops in its only operation until the coordinator has counted more than BLOCKED_NS."""
+
+    def batch_function(self) -> Batch:
+        return self._batch
+
+    def _batch(self, until_ns: int, remaining_ops: int) -> int:
+        writer, libc = os.getpid(), ctypes.CDLL(None)
+        libc.prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY)
+        read_end, write_end = os.pipe()
+        if not os.fork():
+            libc.ptrace(PTRACE_ATTACH, writer, None, None)
+            while self.state[STOPPED] <= BLOCKED_NS:
+                os.kill(self.coordinator, 0)  # if the test was killed, this fails, and the end of this process detaches
+            libc.ptrace(PTRACE_DETACH, writer, None, None)
+            os._exit(os.write(write_end, b"x") - 1)
+        os.read(read_end, 1)
+        self.ops = self.max_ops = 1
+        return clock()
+
+
 class Continued(Stopped):
     """A writer whose coordinator was stopped and continues during the only operation."""
 
@@ -150,9 +175,9 @@ def go() -> Iterator[None]:
 
 
 @pytest.mark.timeout(60)
-@pytest.mark.parametrize(("kind", "at_least_ns"), [(Stopped, BLOCKED_NS), (Continued, 1)])
+@pytest.mark.parametrize(("kind", "at_least_ns"), [(Stopped, BLOCKED_NS), (Traced, BLOCKED_NS), (Continued, 1)])
 @pytest.mark.usefixtures("go")
-def test_time_stopped_by_a_signal_is_time_without_a_cpu(
+def test_time_in_which_a_writer_is_stopped_is_without_a_cpu(
     capfdbinary: pytest.CaptureFixture[bytes], kind: type[WriteLoop], at_least_ns: int
 ) -> None:
     assert writers.measure(kind, {"seconds": 0, "writers": 1})
