@@ -5,6 +5,7 @@ from itertools import chain
 
 from fstui.judge.facts import Case
 from fstui.judge.fitness import SHORT_OF_CPU, products
+from fstui.judge.speed.stalls import MEASURE_WITH_CPU
 from fstui.model.errors import Refused, hint_for
 from fstui.model.judgement import NOT_TRUSTED, Fit, Fitness
 from fstui.model.quantities import counted, seconds
@@ -57,7 +58,7 @@ def sections(run: Run, product_names: Sequence[str] = ()) -> tuple[Section, Sect
             without_threshold.setdefault(fit.measured, []).append(fit.product)
     points = tuple((measured, ("; ".join(names),)) for measured, names in without_threshold.items())
     is_starved = any(fit.measured.endswith(SHORT_OF_CPU) for fit in fits)
-    lines = ["Measure again when the host has CPU time to spare."] if is_starved else []
+    lines = [MEASURE_WITH_CPU] if is_starved else []
     if reasons := _distinct(fit.reasons for fit in fits):
         lines.append(f"Too slow now: {'; '.join(reasons)}. So the disk may not be the cause.")
     compared = Section("Compared with what products require", _HEADER, rows, tuple(lines))

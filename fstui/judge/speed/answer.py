@@ -11,6 +11,7 @@ from fstui.judge.speed.reasons import Reason, find_reasons, is_at_limit, limits_
 from fstui.judge.speed.stalls import (
     DEVICE_SHARE,
     LONGEST_PAUSE,
+    MEASURE_WITH_CPU,
     StalledStep,
     is_starved,
     slowest_device,
@@ -33,7 +34,6 @@ from fstui.model.steps import Step
 
 _BEFORE_WRITING = "may have returned before the disk had written anything"
 _IN_DOUBT = "syncs may have returned before the disk had written"
-_WHEN_CPU_IS_FREE = "Measure again when the host has CPU time to spare."
 _TRACE_AS_ROOT = "Or run it as root: the kernel's trace shows how long the disk itself takes."
 LOOK_AT_DMESG = "Look for errors of the device in the kernel's log: 'dmesg'."
 _FAR_FASTER = 10
@@ -179,7 +179,7 @@ def _stalled_without_cpu(stalled: StalledStep) -> Speed:
         "this host waited for a CPU, perhaps a kernel thread that serves the sync. So the time of the storage itself "
         "is not known.",
         evidence=(stalled.line, f"{stalled.step.name}: {pressure} of CPU pressure (/proc/pressure/cpu)"),
-        next=(_WHEN_CPU_IS_FREE, *as_root),
+        next=(MEASURE_WITH_CPU, *as_root),
     )
 
 
@@ -188,9 +188,10 @@ def _without_cpu(step: Step, line: str, lost_ns: int) -> Speed:
     return Speed(
         title=f"fstui had no CPU for {lost} of {seconds(step.elapsed_s)}",
         sentence=f"In {step.name}, fstui had no CPU for {lost} of {seconds(step.elapsed_s)}: this host was short of "
-        "CPU, or fstui was stopped (SIGSTOP, a cgroup freezer). So the time of the storage itself is not known.",
+        "CPU, a CPU limit of the cgroup applied, or fstui was stopped (SIGSTOP, a cgroup freezer, a debugger). So the "
+        "time of the storage itself is not known.",
         evidence=(line, f"{step.name}: {lost} without a CPU (/proc/self/schedstat, /proc/stat, /proc/PID/stat)"),
-        next=(_WHEN_CPU_IS_FREE,),
+        next=(MEASURE_WITH_CPU,),
     )
 
 

@@ -19,6 +19,7 @@ CPU_SHARE = 0.5
 """If the program had no CPU for this share of a stall, the storage may have finished long before the stall ended."""
 PRESSURE_INTERVAL_NS = 125_000_000
 """A writer reads the CPU pressure this often, or after each operation that takes longer."""
+MEASURE_WITH_CPU = "Measure again when the host has CPU time to spare, and without a CPU limit."
 STOLEN_SHARE = 0.05
 """Steal time counts only if it is at least this share of the step. A shorter time is spread over many operations and
 explains no single stall."""
