@@ -280,8 +280,8 @@ DOCUMENTS: dict[str, tuple[type[msgspec.Struct], str]] = {
     "disks": (DisksDocument, "The simulated disks: fstui lessons --disks"),
     "disk": (DiskDocument, "The parameters of a simulated disk: fstui lessons --disks DISK"),
     "powercut-campaign": (CampaignDocument, "A power-cut campaign with all its cuts: fstui powercut campaign"),
-    "lab": (LabDocument, "The filesystems of the laboratory: fstui lab list"),
-    "envelope": (EnvelopeDocument, "The truth about one filesystem of the laboratory: fstui lab open NAME"),
+    "lab": (LabDocument, "The filesystems of the lab: fstui lab list"),
+    "envelope": (EnvelopeDocument, "The answer for one filesystem of the lab: fstui lab open NAME"),
 }
 """The type and the title of each document by the name that ``fstui schema`` accepts."""
 EVENTS = "events"

@@ -40,7 +40,7 @@ async def remove() -> str:
     """Remove the laboratory and return its directory. Raises Refused."""
     entries = await call_in_state_dir(laboratory.entries)
     if not entries:
-        raise Refused("There is no laboratory on this host: nothing to remove")
+        raise Refused("There is no lab on this host: nothing to remove")
     for entry in entries:
         if problem := await laboratory.remove_left_behind(entry):
             raise Refused(problem)

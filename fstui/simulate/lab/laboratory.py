@@ -126,7 +126,7 @@ class Lab(Base, frozen=True, kw_only=True):
             if name in (volume.name, self.mount_point(volume)):
                 return volume
         names = ", ".join(volume.name for volume in self.volumes)
-        raise Refused(f"The laboratory has no filesystem '{name}'. It has {names}")
+        raise Refused(f"The lab has no filesystem '{name}'. It has {names}")
 
     def with_volume(self, volume: LabVolume) -> Lab:
         """Return the laboratory with that volume, which replaces a volume with the same name."""
@@ -175,7 +175,7 @@ def current() -> Lab:
     """Return the laboratory of this host. Raises Refused if there is none."""
     lab = _read()
     if lab is None or not any(entry.run == lab.run for entry in entries()):
-        raise Refused("There is no laboratory on this host. Make one with 'fstui lab make DIR'")
+        raise Refused("There is no lab on this host. Make one with 'fstui lab make DIR'")
     return lab
 
 
@@ -252,7 +252,7 @@ def _check_new_directory(parent: str, name: str) -> str:
     """Return the path of the new directory. Raises Refused if no laboratory can be created there."""
     for entry in entries():
         command = "fstui lab remove" if is_complete(entry) else "fstui clean"
-        raise Refused(f"There is a laboratory in {entry.what} already. '{command}' removes it")
+        raise Refused(f"There is a lab in {entry.what} already. '{command}' removes it")
     directory = Path(parent, name)
     if os.path.lexists(directory):
         raise Refused(f"{directory} exists. Name a new directory: fstui makes and removes it")
@@ -261,7 +261,7 @@ def _check_new_directory(parent: str, name: str) -> str:
         raise Refused(f"{directory} would be in memory ({mount.fstype}). Name a directory on a disk")
     sizes = os.statvfs(parent)
     if sizes.f_bavail * sizes.f_frsize < MIN_FREE_BYTES:
-        raise Refused(f"{parent} is too full: the laboratory needs {size(MIN_FREE_BYTES)}")
+        raise Refused(f"{parent} is too full: the lab needs {size(MIN_FREE_BYTES)}")
     return str(directory)
 
 
