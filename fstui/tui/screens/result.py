@@ -39,7 +39,7 @@ class ResultScreen(BaseScreen):
         Command("result.compare", "c", "compare", "compare", "Compare with another saved run."),
         Command("result.powercut", "w", "power_cut", "power cut", "Test this storage with a power cut."),
         HISTORY,
-        Command("result.export", "e", "export", "export", "Write one file per format. The first press names the files."),
+        Command("result.export", "e", "export", "export", "Write one file per format. The first press names them."),
         replace(COPY, help="Copy a short summary (OSC 52). Y copies the whole result."),
         Command("result.markdown", "Y", "copy_markdown", "", "Copy the whole result as Markdown, for a ticket."),
         Command("result.view", "v", "view", "", "Show the selected row on a page of its own."),
