@@ -7,6 +7,7 @@ from fstui.report import history as report
 from fstui.runs.machine.replay import ReplayMachine
 from fstui.state import paths, runs, user_data
 from fstui.state.runs import Summary
+from fstui.tui.drawing import history as drawing
 from fstui.tui.screens.history import HistoryScreen, TrendScreen
 from fstui.tui.screens.result import ResultScreen
 from tests.factories import screens
@@ -283,6 +284,18 @@ def test_runs_with_other_settings_are_another_series() -> None:
     assert report.own_settings(short, [run, short]) == "seconds=2" and not report.own_settings(run, [run])
     lists = replace(run, settings={"block": [512, 4096], "doublewrite": [True, False]})
     assert report.own_settings(lists, [run, lists]) == "block=512,4096 doublewrite=true,false"
+
+
+@pytest.mark.parametrize("width", [76, 116, 196])
+def test_remark_of_a_run_is_shown_in_full(width: int) -> None:
+    run = Summary(
+        path="/x", status="stopped", scenario="sysbench-oltp", rate_per_s=206.0, target="/srv/data/postgresql"
+    )
+    run = replace(run, rate_of="oltp_update_non_index", settings={"seconds": 1, "server": ["mariadb"]})
+    content = drawing.rows([run, replace(run, path="/y", settings={"seconds": 2, "server": ["mysql"]})], (), width)
+    cells = dict(zip([column.title for column in content.columns], content.rows["/x"](), strict=True))
+    assert sum(column.width + column.gap for column in content.columns) == width
+    assert cells["TARGET"].plain.strip().endswith("ql (stopped)")
 
 
 def test_runs_of_one_second_have_the_order_of_the_history() -> None:

@@ -40,6 +40,10 @@ from fstui.tui.widgets.table import TableContent, row_cells
 
 _BAR_WIDTH, _LONG_BAR_WIDTH, _MAX_BAR_WIDTH, _RATE_WIDTH = 8, 30, 60, 6
 _MAX_WIDTHS = {"SCENARIO": 24, "STEP": 18, "HOST": 12, "NOTE": 28}
+_MIN_WIDTHS = {"SCENARIO": 14, "STEP": 12}
+"""These columns are shortened to these widths, in this order, if TARGET is narrower than it needs."""
+_MIN_TARGET_WIDTH = 20
+"""TARGET needs no more than this width."""
 _NARROW, _WIDE, _VERY_WIDE = 73, 107, 150
 """Widths in cells at which a table gets more columns or longer bars."""
 COLUMNS = (
@@ -109,7 +113,21 @@ def _sized_columns(runs: Sequence[Summary], variants: Sequence[Summary], width: 
     if width >= _VERY_WIDE:
         widths["BAR"] = _LONG_BAR_WIDTH
     shown = (column for column in COLUMNS if column.title not in ("STEP", "HOST", "NOTE") or widths[column.title])
-    return [replace(column, width=widths.get(column.title, column.width)) for column in shown]
+    columns = [replace(column, width=widths.get(column.title, column.width)) for column in shown]
+    target_width = max((drawn_width(_target_with_remarks(run)) for run in runs), default=0)
+    return _shortened(columns, width, min(target_width, _MIN_TARGET_WIDTH))
+
+
+def _shortened(columns: Sequence[Column], width: int, target_width: int) -> list[Column]:
+    """Shorten columns so that TARGET gets this width, as far as that is possible."""
+    missing = target_width + sum(column.width + column.gap for column in columns if width >= column.from_width) - width
+    shortened = []
+    for column in columns:
+        spare = column.width - _MIN_WIDTHS.get(column.title, column.width)
+        cut = max(min(missing, spare), 0)
+        missing -= cut
+        shortened.append(replace(column, width=column.width - cut))
+    return shortened
 
 
 def earlier_runs(runs: Sequence[Summary], width: int, height: int) -> list[Text]:
@@ -268,7 +286,7 @@ def _row(
         "SPEED": summary.speed or "",
         "SCENARIO": _scenario(summary, variants),
         "STEP": summary.rate_of if summary.rate_per_s else "",
-        "TARGET": _target_with_remarks(summary),
+        "TARGET": _target_with_remarks(summary, next((each.width for each in columns if each.title == "TARGET"), 0)),
         "RATE/S": _rate(summary.rate_per_s) if summary.rate_per_s else "",
         "BAR": charts.bar(summary.rate_per_s, scale, bar),
         "RUN": summary.id,
@@ -288,9 +306,11 @@ def _scenario(run: Summary, variants: Sequence[Summary]) -> str:
     return f"{run.scenario} {report.own_settings(run, variants)}".rstrip()
 
 
-def _target_with_remarks(summary: Summary) -> str:
+def _target_with_remarks(summary: Summary, width: int = UNBOUNDED) -> str:
+    """Return the target and remarks such as ``(stopped)``. If this is too long, cut only the target."""
     remarks = [word for word in report.remarks(summary) if word != "simulated" or not _path_says_simulated(summary)]
-    return (summary.target or Path(summary.path).name) + (f" ({', '.join(remarks)})" if remarks else "")
+    text = f" ({', '.join(remarks)})" if remarks else ""
+    return cut_left(summary.target or Path(summary.path).name, max(width - len(text), 1)) + text
 
 
 def _summary_lines(summary: Summary, width: int) -> list[Text]:
