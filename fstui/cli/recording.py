@@ -25,9 +25,9 @@ def record(size: str, seconds: float | None, anonymous: bool, unit: bool) -> Non
     """Record what storage does and which programs wait for it, so that 'fstui what-happened' can explain it later.
 
     Every second, fstui records what each device did, how long processes waited for CPU, I/O and memory, and how much
-    written data is still in the page cache. Every ten seconds, fstui also records which processes read, wrote and
-    discarded the most data; without root, it records only your own processes. As root, it also records which programs
-    waited longest for a sync, and for which files. fstui never records arguments of processes.
+    written data is still in the page cache. Every ten seconds, fstui also records which processes read and wrote the
+    most data; without root, it records only your own processes. As root, it also records which programs waited longest
+    for a sync, and for which files, and which discarded the most data. fstui never records arguments of processes.
 
     The recording is a ring buffer in ~/.local/state/fstui (with --unit: in /var/lib/fstui). A day takes 2 to 15 MiB.
     When the buffer is full, fstui removes the oldest part. fstui installs nothing.
@@ -59,7 +59,7 @@ def what_happened(when: tuple[str, ...]) -> Report:
 
     TIME is, for example, 03:12, yesterday 03:12 or 2026-11-25T03:12:00Z. fstui shows the five minutes before TIME and
     the five minutes after it. A time without a zone is local, and one without a day is within the last 24 hours.
-    Without an argument, fstui lists the worst minutes of the whole recording.
+    Without an argument, fstui shows the whole recording, the longest waits first.
 
     \b
     Examples:
