@@ -26,7 +26,7 @@ def virtio_no_flush(case: Case) -> Iterator[Conclusion]:
 
     ## What it means
     According to the host, the virtio disk has no write cache, so the kernel sends the disk no flush. Either the host
-    writes all data through to its own disk at once, or the data is never flushed.
+    writes all data through to its own disk immediately, or the data is never flushed.
 
     ## How it was measured
     `queue/write_cache` is "write through". fstui also measured an O_DIRECT write, and read the features of the disk

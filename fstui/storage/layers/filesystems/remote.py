@@ -119,7 +119,7 @@ _fuse_kind = partial(
     across_network=False,
     advice="Look up whether the program implements fsync, and run fsync-rate in the directory that holds its data.",
 )
-_NFS_SYNC = "a sync requests a commit; fstui cannot see whether the export is async and acknowledges it at once"
+_NFS_SYNC = "a sync requests a commit; fstui cannot see whether the export is async and acknowledges it immediately"
 _CIFS_SYNC = "a sync requests a flush from the server; fstui cannot see what the server does"
 
 KINDS = (

@@ -37,7 +37,7 @@ def sync_path(node: Node, call: str) -> tuple[SyncPath, str]:
     if sync is None:
         return "unknown", "its properties are not known"
     if sync == "disabled":
-        return "stops", f"sync=disabled: every {call} returns at once"
+        return "stops", f"sync=disabled: every {call} returns immediately"
     return "passes", f"a {call} commits the intent log"
 
 

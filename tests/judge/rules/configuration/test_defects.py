@@ -175,7 +175,7 @@ ZVOL = Node(id="zd0", layer="block", kind="zvol", name="tank/data", lowest=True,
     ("where", "rule", "words"),
     [
         (target(filesystem(below=("dm-0",)), CACHE, disk(), disk("zram0", kind="zram")), "in-memory", "a cache starts"),
-        (target(filesystem(below=("zd0",)), ZVOL), "zfs-sync-off", "The volume tank/data acknowledges every sync at"),
+        (target(filesystem(below=("zd0",)), ZVOL), "zfs-sync-off", "The volume tank/data acknowledges every sync"),
         (target(filesystem("cifs", below=(), strict_sync="no")), "syncs-not-sent", "nostrictsync"),
         (
             target(filesystem("cifs", below=(), strict_sync="no")),

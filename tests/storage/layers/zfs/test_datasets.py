@@ -127,7 +127,7 @@ def test_property_names_its_source(pool: Box) -> None:
     top = seen(pool, properties=PROPERTIES).stack[0]
     assert read(top, "sync") == ("disabled", "zfs get sync tank/db (inherited from tank)")
     assert read(top, "logbias") == ("throughput", "zfs get logbias tank/db (local)")
-    assert (top.sync, top.reason) == ("stops", "sync=disabled: every sync returns at once")
+    assert (top.sync, top.reason) == ("stops", "sync=disabled: every sync returns immediately")
 
 
 @pytest.mark.parametrize("value", ["standard", "always"])
