@@ -23,6 +23,7 @@ SYSTEM_CALLS = {
     "riscv64": _GENERIC_CALLS,
 }.get(os.uname().machine, {})  # fmt: skip
 """The calls that write or sync, by their number in /proc/PID/syscall. Empty if the numbers are not known here."""
+_WRITES = frozenset({"write", "pwrite64", "writev"})
 _IO_BYTES = rb"(?m)^read_bytes: (\d+)\nwrite_bytes: (\d+)"
 _DELETED = " (deleted)"
 _CGROUP_V1_LIMITS = ("read_bps", "write_bps", "read_iops", "write_iops")
@@ -42,6 +43,7 @@ class Stat(NamedTuple):
     flags: int
     cpu_ticks: int
     """CPU time in user mode and in the kernel."""
+    threads: int
     start: int
     """Start time since boot. Together with the pid it identifies a process."""
 
@@ -92,8 +94,18 @@ def stat(pid: int) -> Stat | None:
         parent=int(words[1]),
         flags=int(words[6]),
         cpu_ticks=int(words[11]) + int(words[12]),
+        threads=int(words[17]),
         start=int(words[19]),
     )
+
+
+def waits_for_thaw(call: str, wait_channel: str) -> bool:
+    """Return whether a thread waits for the end of a freeze. ``wait_channel``: its /proc/PID/wchan.
+
+    A write that waits for a per-CPU semaphore does (kernel: sb_start_write). The only exception is short: ext4 takes
+    another one to write pages, which only a change of a file's journal mode blocks.
+    """
+    return call in _WRITES and wait_channel == "percpu_rwsem_wait"
 
 
 def children(pid: int) -> list[int]:

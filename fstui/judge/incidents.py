@@ -262,6 +262,12 @@ class IncidentFacts:
         return may_explain and (self.worst_flush_ms or 0.0) >= _slow_limit_ms(self.typical_flush_ms)
 
     @property
+    def is_frozen(self) -> bool:
+        """Whether the longest wait may have been that for the end of a freeze."""
+        frozen_ms = max((wait.frozen_ms for wait in self.own_waits), default=0)
+        return frozen_ms > 0 and frozen_ms >= MIN_LONGEST_SHARE * self.longest_s * 1000
+
+    @property
     def cpu_share(self) -> float | None:
         """The share of the wait in which the program may have waited for a CPU; None if it is not known."""
         known = [wait for wait in self.own_waits if wait.counts_cpu]
@@ -302,6 +308,8 @@ def _incident(facts: IncidentFacts) -> Incident:
     if facts.main_wait:
         other_programs = len({program for program, _ in facts.waited_s} - {wait.program})
         call = f"in {wait.call} of" if wait.call else "for a sync of"
+        if facts.is_frozen:
+            call = "to write to"
         others = [f"{counted(other_programs, 'other program')} too"] if other_programs else []
         others += [f"all waits: {duration_ns(total_s * 1e9)}"] if total_s > waited_s else []
         also = f" ({', '.join(others)})" if others else ""
@@ -404,6 +412,12 @@ def _no_device(facts: IncidentFacts) -> Explanation | None:
     return Explanation(
         "filesystem", f"the {wait.fstype} filesystem{where} did not respond (no block device is below it)"
     )
+
+
+def _frozen(facts: IncidentFacts) -> Explanation | None:
+    if not facts.is_frozen:
+        return None
+    return Explanation("filesystem", "its filesystem was frozen: fsfreeze or a snapshot had stopped all writes")
 
 
 def _short_of_memory(facts: IncidentFacts) -> Explanation | None:
@@ -538,7 +552,8 @@ def _short_of_cpu(facts: IncidentFacts) -> Explanation | None:
 
 
 _RULES = (
-    _short_of_memory, _short_of_cpu, _no_device, _io_limit, _stuck_loop_device, _other_program, _discards, _other_syncs,
+    _frozen, _short_of_memory, _short_of_cpu, _no_device, _io_limit, _stuck_loop_device, _other_program, _discards,
+    _other_syncs,
 )  # fmt: skip
 """The first that applies explains the incident."""
 

@@ -15,9 +15,9 @@ SCHEMA = "fstui.what-happened/1"
 Cause = Literal[
     "filesystem", "io-limit", "discards", "device", "writer", "syncs", "reader", "itself", "memory", "cpu", "unknown"
 ]
-"""Why programs waited. filesystem: a filesystem without a block device (FUSE, NFS) did not respond; io-limit: a limit
-of their cgroup; device: the device became slow by itself; writer, syncs, reader: another program wrote, synced or read;
-itself: the program wrote much itself; memory, cpu: there was too little memory or CPU time."""
+"""Why programs waited. filesystem: it was frozen, or one without a block device (FUSE, NFS) did not respond;
+io-limit: a limit of their cgroup; device: the device became slow by itself; writer, syncs, reader: another program
+wrote, synced or read; itself: the program wrote much itself; memory, cpu: there was too little memory or CPU time."""
 
 
 class DeviceSecond(msgspec.Struct, frozen=True, array_like=True):
@@ -108,6 +108,8 @@ class RecordedWait(Base, frozen=True, kw_only=True):
     p50_us: int = 0
     cpu_ms: int = 0
     """Upper bound of the part of ``waited_ms`` in which the threads waited for a CPU."""
+    frozen_ms: int = 0
+    """The part of ``waited_ms`` and ``in_flight_ms`` in writes to a frozen filesystem."""
     in_flight_ms: int = 0
     """Age of the oldest sync that had not returned at the end of the window."""
     cgroup: str = ""

@@ -36,11 +36,13 @@ class FileWaits(Base, frozen=True, kw_only=True):
     device: str | None
     """The block device of the file's filesystem."""
     syncs: int
-    """Calls of fsync, fdatasync, msync …, O_DSYNC writes, and syncs through io_uring."""
+    """Calls of fsync, fdatasync, msync …, O_DSYNC writes, syncs through io_uring, and writes that a freeze blocked."""
     waited_ns: int
     """The sum of the waits within this time, also for syncs in flight; several threads may wait at once."""
     ended_ns: int
     """The sum of the durations of the syncs that ended. A part of them may have been before this time."""
+    frozen_ns: int = 0
+    """The part of ``waited_ns`` in writes to a frozen filesystem (fsfreeze, a snapshot)."""
     latency_ns: DeviceTimes | None
     """The durations of the syncs. None if the filesystem has no event for the end of a sync."""
     device_ns: int | None

@@ -76,6 +76,7 @@ class WaitingProgram(NamedTuple):
     """The sum of the durations of the ``timed_syncs``."""
     timed_syncs: int
     """Syncs whose time is known."""
+    frozen_ns: int
     device_ns: float
     """How much of a sync's time the devices take on average."""
     cpu_ns: int
@@ -94,6 +95,8 @@ def conclude(counts: WatchCounts, filesystems: Sequence[Target] = ()) -> WatchCo
             "nobody", f"No program waits for a sync: in {counts.elapsed_s:.1f} s, {who} requested one."
         )
     program = max(programs, key=lambda row: row.waited_ns)
+    if program.frozen_ns and program.frozen_ns >= MAIN_CAUSE_SHARE * program.waited_ns:
+        return WatchConclusion("filesystem", _frozen(program, programs))
     stuck = max(counts.waits, key=lambda row: row.in_flight_ns or 0)
     # without a sync that ended, only the one in flight shows how long the program waits
     if stuck.in_flight_ns and (stuck.in_flight_ns > STUCK_SYNC_NS or not program.syncs):
@@ -123,6 +126,18 @@ def conclude(counts: WatchCounts, filesystems: Sequence[Target] = ()) -> WatchCo
         waits = f"{program.program_label} waits {mean} per sync on average ({program.file_label})"
         return WatchConclusion("unknown", f"{waits}. {reason}")
     return _conclude_from_times(program, per_s, share, counts, disk)
+
+
+def _frozen(program: WaitingProgram, programs: Sequence[WaitingProgram]) -> str:
+    row, others = program.worst_row, sum(other.frozen_ns > 0 for other in programs) - 1
+    too = f", and so {'do' if others > 1 else 'does'} {counted(others, 'other program')}" if others else ""
+    if row.in_flight_ns:
+        head = f"The filesystem is frozen: {program.program_label} waits to write to {row.file_label}"
+        return (
+            f"{head}, for {duration_ns(row.in_flight_ns)} so far{too}. fsfreeze or a snapshot has stopped all writes."
+        )
+    head = f"The filesystem was frozen: {program.program_label} waited to write to {row.file_label}"
+    return f"{head}, for {duration_ns(row.longest_ns)}. fsfreeze or a snapshot had stopped all writes."
 
 
 def _missing_times_reason(program: WaitingProgram, counts: WatchCounts) -> str:
@@ -282,6 +297,7 @@ def _program(rows: Sequence[FileWaits]) -> WaitingProgram:
         waited_ns=sum(row.waited_ns for row in rows),
         ended_ns=sum(row.ended_ns for row in timed_rows),
         timed_syncs=timed_syncs,
+        frozen_ns=sum(row.frozen_ns for row in rows),
         device_ns=sum((row.device_ns or 0) * row.syncs for row in timed_rows) / max(1, timed_syncs),
         cpu_ns=sum(row.cpu_ns for row in rows),
     )
@@ -361,6 +377,14 @@ def _describe_stall(row: FileWaits, counts: WatchCounts, synced_targets: Sequenc
             "This says nothing about the storage."
         )
         return Speed(title="this host was short of CPU", sentence=sentence)
+    if row.frozen_ns >= MAIN_CAUSE_SHARE * row.longest_ns:
+        return Speed(
+            answer="stalls",
+            yardstick=LONGEST_PAUSE,
+            title=f"{row.program_label} waited {longest} to write, because the filesystem was frozen",
+            sentence=f"The file: {row.file_label}.",
+            evidence=(f"{row.program_label}: at most {longest}",),
+        )
     cpu_share = row.cpu_ns / max(1, row.waited_ns)
     shortage = f" {_cpu_shortage(counts, cpu_share)}" if _pressure(counts) >= HIGH_CPU_PRESSURE else ""
     mounts = (f"on {target.mount_point}, " for target in synced_targets if row.device in target.stack[0].below)

@@ -227,6 +227,13 @@ def test_a_limit_is_the_cause_only_if_the_device_is_not(seconds: Seconds, worker
     assert only(calm(seconds, waiting(LIMITED, worker))).cause == cause
 
 
+def test_a_frozen_filesystem_is_the_cause() -> None:
+    frozen = stalled(replace(ETCD, call="", frozen_ms=8000), ms=8000)
+    one = only(calm(SLOW, waiting(frozen)))
+    assert one.cause == "filesystem"
+    assert "waited 8.0 s to write to /var/lib/etcd/wal/0.wal; its filesystem was frozen" in one.sentence
+
+
 def test_a_stuck_loop_device_is_not_explained_by_its_load() -> None:
     loop = [between(first, last, disk(900.0, name="loop3", **counts)) for first, last, counts in (
         (594, 595, {"written_kib": 900_000}), (596, 599, {"writes": 0, "flushes": 0, "in_flight": 3}),

@@ -4,6 +4,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +107,28 @@ def test_every_sync_method_is_counted_with_program_and_file(workshop: Path, how:
     (device,) = (one for one in report.total.devices if one.device == storage.device)
     assert device.flushes is not None and device.flushes >= SYNCS
     assert device.flush_ns and device.write_ns
+
+
+def test_a_write_to_a_frozen_filesystem_is_named(workshop: Path) -> None:
+    with (
+        disks.on_loop(workshop) as storage,
+        syncing("fdatasync", path := storage.directory / "file") as program,
+        watch("--mount", storage.directory) as watching,
+    ):
+        assert program.stdin and program.stdout and watching.stdout
+        with disks.frozen(storage.directory):
+            program.stdin.write("\n")
+            program.stdin.flush()
+            named = f"The filesystem is frozen: {program_label(program)} waits to write to {path}, for"
+            sentences = (json.loads(line).get("sentence", "") for line in islice(watching.stdout, 20))
+            assert any(sentence.startswith(named) for sentence in sentences)
+        assert program.stdout.readline().strip() == "done"
+        row = row_of(ended(watching), path)
+    assert row.frozen_ns and row.syncs == SYNCS + 1
+
+
+def program_label(program: subprocess.Popen[str]) -> str:
+    return f"{Path(f'/proc/{program.pid}/comm').read_text().strip()} ({program.pid})"
 
 
 def test_sync_file_range_does_not_count_as_a_sync(workshop: Path) -> None:

@@ -141,6 +141,19 @@ def test_a_limit_is_named_if_the_device_reaches_it(writes: int, is_named: bool) 
     assert ("I/O limit" in conclude(watched(row, devices=(sda,))).sentence) == is_named
 
 
+def test_a_frozen_filesystem_is_named() -> None:
+    frozen: dict[str, object] = {"waited_ns": 1000 * MS, "frozen_ns": 1000 * MS}
+    rows = [waiting(0, 0.0, 0.0, in_flight_ns=7600 * MS - pid, pid=pid, program=f"db{pid}", **frozen) for pid in (1, 2)]
+    found = conclude(watched(*rows, elapsed_s=1.0))
+    assert found.culprit == "filesystem"
+    assert found.sentence.startswith(
+        "The filesystem is frozen: db1 (1) waits to write to /var/lib/mysql/ib_logfile0, for"
+    )
+    assert "7.6 s so far, and so does 1 other program." in found.sentence
+    ended = conclude(watched(waiting(1, 7600.0, 0.0, frozen_ns=7600 * MS))).sentence
+    assert ended.startswith("The filesystem was frozen: mariadbd (50) waited to write to")
+
+
 def test_a_wait_shorter_than_a_second_is_seen_in_flight() -> None:
     row = waiting(0, 0.0, 0.0, latency_ns=None, waited_ns=700 * MS, in_flight_ns=700 * MS)
     assert "still waits for a sync" in conclude(watched(row, elapsed_s=1.0)).sentence

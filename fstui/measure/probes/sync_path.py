@@ -16,12 +16,11 @@ from contextlib import ExitStack, suppress
 from itertools import count, cycle
 from typing import Any
 
-from fstui.proc import ON_FROZEN, SYSTEM_CALLS, io_cgroup, mapped_files, stubs_syncs
+from fstui.proc import ON_FROZEN, SYSTEM_CALLS, io_cgroup, mapped_files, stubs_syncs, waits_for_thaw
 
 DSYNC_OPENS = 24
 FDATASYNC = {"x86_64": 75, "aarch64": 83, "riscv64": 83, "ppc64le": 148, "s390x": 148, "armv7l": 148, "i686": 148}
 """System call numbers of fdatasync, from the kernel's syscall tables."""
-_WRITES = frozenset({"write", "pwrite64", "writev"})
 MAX_TRIES, TRIES_TIMEOUT_S = 24, 0.3
 """Maximum number of syncs to check for dirty pages, and time limit for these checks."""
 MIN_TRIES = 4
@@ -102,17 +101,12 @@ def raw_fdatasync() -> Callable[[int], int] | None:
 
 
 def blocking_call(pid: int) -> str | None:
-    """Return the system call in which a process is blocked ("system call -1": outside of one), or None if it runs.
-
-    A write that waits for a per-CPU semaphore waits for the end of a freeze (kernel: sb_start_write). The only
-    exception is short: ext4 takes another one to write pages, which only a change of a file's journal mode blocks.
-    """
+    """Return the system call in which a process is blocked ("system call -1": outside of one), or None if it runs."""
     number = read_text(f"{pid}/syscall").split(" ", 1)[0]
     if not number.lstrip("-").isdigit():
         return None
     call = SYSTEM_CALLS.get(int(number), f"system call {number}")
-    is_frozen = call in _WRITES and read_text(f"{pid}/wchan") == "percpu_rwsem_wait"
-    return call + ON_FROZEN if is_frozen else call
+    return call + ON_FROZEN if waits_for_thaw(call, read_text(f"{pid}/wchan")) else call
 
 
 def is_stopped(pid: int) -> bool:

@@ -43,7 +43,8 @@ MAX_TRACED_BYTES = 200_000
 MIN_TRACED_S = 0.1
 """Minimum number of seconds per window in which all threads are traced."""
 PROCESS_SCAN_SHARE = 0.002
-"""Share of the time that may be spent on reading how much every process has read and written."""
+"""Share of the time that may be spent on reading how much every process has read and written. The same share may be
+spent on reading the states of all threads."""
 MAX_DEVICES = 32  # in the record of a second
 MAX_ROWS = 24  # in the record of a window
 MAX_ROWS_PER_PROGRAM = 4  # rows of a program on one device
@@ -106,6 +107,8 @@ class Trace(WaitRecording):
     once a second. If one of them has become slow and is in a sync, all threads are traced again.
     """
 
+    SCAN_SHARE = PROCESS_SCAN_SHARE
+
     def __init__(self, name: str) -> None:
         """Raises TracefsError, OSError. In this case no trace instance remains."""
         self._call_names: dict[int, str] = {}
@@ -149,6 +152,7 @@ class Trace(WaitRecording):
 
     def limit_events(self) -> None:
         """Exclude more threads if there are too many events."""
+        self._frozen_writes.update()
         self._check_excluded()
         self.collect()
         limit = MAX_TRACED_BYTES // 2 if self._excluded_threads else MAX_TRACED_BYTES
@@ -244,7 +248,8 @@ class Trace(WaitRecording):
             delay_ns = min(duration_ns, self.cpu_delays.get(thread, 0))
             self.cpu_delays[thread] = self.cpu_delays.get(thread, 0) - delay_ns
             row.slow_syncs.append((end_ns, duration_ns, delay_ns))
-            row.call = self._call_names.get(thread, "") if file.fd >= 0 else ""
+            is_call = file.fd >= 0 and (thread, *numbers) not in waits.ended_frozen
+            row.call = self._call_names.get(thread, "") if is_call else ""
         for thread, *numbers in waits.durations:
             self.row(thread, SyncedFile(*numbers)).is_partly_traced |= thread in self._partly_traced
         rows = [
@@ -327,6 +332,7 @@ def _row_as_dict(row: WaitRow, anonymous: bool) -> JsonObject:
         "syncs": values["syncs"], "waited_ms": row.durations.sum_ns // 1_000_000,
         "longest_ms": row.durations.longest_ns // 1_000_000,
         "p50_us": row.durations.percentile(0.5) // 1000 if row.durations.count else 0,
+        "frozen_ms": row.frozen_ns // 1_000_000,
         "cpu_ms": values["cpu_ns"] // 1_000_000, "in_flight_ms": (row.in_flight_ns or 0) // 1_000_000,
         "cgroup": cgroup_of(pid), "limits": limits_of(pid),
         "slow": [

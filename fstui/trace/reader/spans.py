@@ -39,6 +39,8 @@ class WaitRow:
         """Of the syncs that ended, from the start of each sync."""
         self.waited_ns = 0
         """The waits within this time: without earlier parts of ``durations``, but with the syncs in flight."""
+        self.frozen_ns = 0
+        """The part of ``waited_ns`` in writes to a frozen filesystem."""
         self.untimed_syncs = 0
         self.failures: Counter[int] = Counter()
         """By errno."""
@@ -62,6 +64,7 @@ class WaitRow:
         self.device, self.request_devices = later.device, later.request_devices
         self.durations.merge(later.durations)
         self.waited_ns += later.waited_ns
+        self.frozen_ns += later.frozen_ns
         self.untimed_syncs += later.untimed_syncs
         self.failures.update(later.failures)
         self.cpu_ns += later.cpu_ns
@@ -85,6 +88,7 @@ class WaitRow:
             "syncs": self.durations.count + self.untimed_syncs,
             "waited_ns": self.waited_ns,
             "ended_ns": self.durations.sum_ns,
+            "frozen_ns": self.frozen_ns,
             "latency_ns": self.durations.as_dict(),
             "device_ns": device_ns,
             "cpu_ns": self.cpu_ns,

@@ -6,7 +6,7 @@ duration is not known.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from fstui.trace.reader.durations import Durations
@@ -81,6 +81,10 @@ class SyncWaits:
         """Start time and descriptor of the running system call of each thread."""
         self._files: dict[int, tuple[int, int, int]] = {}
         """Device, inode and start time of the file that a filesystem is syncing for each thread."""
+        self.frozen: dict[Key, tuple[int, int]] = {}
+        """When each write in flight to a frozen filesystem was first and last seen. It counts as a sync."""
+        self.ended_frozen: set[Key] = set()
+        """The keys of such writes in ``durations``."""
         self._fua_writes: dict[tuple[int, int], tuple[int, int]] = {}
         """Start time and thread of each FUA write in flight, by device and sector."""
 
@@ -127,6 +131,16 @@ class SyncWaits:
         if thread:
             self._add(time_ns, (thread, device, 0, -1), time_ns - began_ns, 0)
 
+    def set_frozen(self, time_ns: int, fds: Mapping[int, int]) -> None:
+        """Set the threads that are now blocked in a write to a frozen filesystem, and the descriptors."""
+        now = {(thread, 0, 0, fd) for thread, fd in fds.items()}
+        for key in self.frozen.keys() - now:
+            first_ns, last_ns = self.frozen.pop(key)
+            self._add(last_ns, key, last_ns - first_ns, 0)
+            self.ended_frozen.add(key)
+        for key in now:
+            self.frozen[key] = (self.frozen.get(key, (time_ns, 0))[0], time_ns)
+
     def _add(self, time_ns: int, key: Key, duration_ns: int, result: int) -> None:
         durations = self.durations.get(key)
         if durations is None:
@@ -149,7 +163,7 @@ class SyncWaits:
 
     def threads(self) -> set[int]:
         ended = {key[0] for by_key in (self.durations, self.untimed_syncs, self.failures) for key in by_key}
-        return ended | {thread for thread, _, _ in self.in_flight()}
+        return ended | {thread for thread, _, _ in self.in_flight()} | {thread for thread, *_ in self.frozen}
 
     def forget(self, thread: int) -> None:
         """Drop the sync that a thread has in flight."""
@@ -161,3 +175,4 @@ class SyncWaits:
         self.began_ns = now_ns
         for table in (self.durations, self.earlier_ns, self.untimed_syncs, self.failures, self.slow_syncs):
             table.clear()
+        self.ended_frozen.clear()

@@ -19,6 +19,7 @@ from fstui.measure.wire.stdio import say
 from fstui.trace.reader.devices import DeviceRecording, read_counters
 from fstui.trace.reader.durations import Durations
 from fstui.trace.reader.files import FileLocations, block_device, request_devices
+from fstui.trace.reader.frozen import FrozenWrites
 from fstui.trace.reader.processes import WORKERS, Lineage, ProcessCache, TracedProcess, family
 from fstui.trace.reader.program import serve
 from fstui.trace.reader.recording import EventRecording, TracedEvent
@@ -39,11 +40,15 @@ ERRNO_MASK = 0xFFF
 class WaitRecording(EventRecording):
     """Records which programs wait for syncs of which files."""
 
+    SCAN_SHARE = 0.01
+    """Share of the time that may be spent on reading the states of all threads."""
+
     def __init__(self, name: str, *, pid: int | None, device: int | None, calls: bool) -> None:
         """Start recording. Raises TracefsError, OSError. In this case no trace instance remains."""
         self._pid, self._device, self._calls = pid, device, calls
         self._lineage: Lineage | None = None
         self.waits = SyncWaits()
+        self._frozen_writes = FrozenWrites(self.waits, self.SCAN_SHARE)
         self.cpu_delays: dict[int, int] = {}
         """How long (ns) each thread waited for a CPU since the previous call of ``add_waits``."""
         self._locations = FileLocations()
@@ -76,6 +81,7 @@ class WaitRecording(EventRecording):
     def add_waits(self, span: Span, now_ns: int) -> None:
         """Add ``self.waits`` to the rows of a span that ends now. The caller clears the waits afterwards."""
         self._locations.begin()
+        self._frozen_writes.update()
         waits = self.waits
         self._processes = programs = self._process_cache.find_processes(waits.threads())
         self._rows, self._row_of_sync = span.rows, {}
@@ -88,6 +94,7 @@ class WaitRecording(EventRecording):
             row.durations.merge(durations)
             waited_ns = durations.sum_ns - waits.earlier_ns[key]
             row.waited_ns += waited_ns
+            row.frozen_ns += waited_ns if key in waits.ended_frozen else 0
             if not programs[thread].is_kernel:  # a kernel worker's waits for a CPU include unrelated work
                 delay_ns = min(delays.get(thread, 0), waited_ns)
                 row.cpu_ns += delay_ns
@@ -96,6 +103,11 @@ class WaitRecording(EventRecording):
             self.row(thread, SyncedFile(*file)).untimed_syncs += count
         for (thread, *file, errno), count in waits.failures.items():
             self.row(thread, SyncedFile(*file)).failures[errno] += count
+        for (thread, *file), (first_ns, last_ns) in waits.frozen.items():
+            row, waited_ns = self.row(thread, SyncedFile(*file)), max(0, last_ns - max(first_ns, waits.began_ns))
+            row.in_flight_ns = max(row.in_flight_ns or 0, last_ns - first_ns)
+            row.waited_ns += waited_ns
+            row.frozen_ns += waited_ns
         for thread, synced_file, began_ns in list(waits.in_flight()):
             if os.path.exists(f"/proc/{thread}"):
                 row = self.row(thread, synced_file)

@@ -111,3 +111,13 @@ def test_a_wait_counts_in_each_second_it_lasts() -> None:
     assert waits.earlier_ns == {(7, 0, 0, FD): 1500}
     waits.clear(4000)
     assert not waits.earlier_ns
+
+
+def test_a_write_to_a_frozen_filesystem_is_a_wait() -> None:
+    waits = SyncWaits()
+    waits.set_frozen(1000, {7: FD, 8: FD})
+    waits.set_frozen(2000, {7: FD})
+    assert (waits.frozen, waits.threads()) == ({(7, 0, 0, FD): (1000, 2000)}, {7, 8})
+    waits.set_frozen(3000, {})
+    assert times(waits) == {(7, 0, 0, FD): (1, 1000), (8, 0, 0, FD): (1, 0)}
+    assert waits.ended_frozen == {(7, 0, 0, FD), (8, 0, 0, FD)} and not waits.frozen

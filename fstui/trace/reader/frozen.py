@@ -1,0 +1,50 @@
+"""Find the threads whose writes wait for the end of a freeze (fsfreeze, a snapshot). No trace event shows them."""
+
+import time
+from collections.abc import Iterator
+
+from fstui import proc
+from fstui.trace.reader.processes import KERNEL_THREAD, threads
+from fstui.trace.reader.waits import SyncWaits
+
+
+class FrozenWrites:
+    """Adds these writes to the waits. A scan reads the state of all threads, so the number of scans is limited."""
+
+    def __init__(self, waits: SyncWaits, max_share: float) -> None:
+        """``max_share``: the share of the time that the scans may take."""
+        self._waits = waits
+        self._max_share = max_share
+        self._scan_cost_s, self._scanned_at_s = 0.0, 0.0
+
+    def update(self) -> None:
+        """Find these writes. If it is too early for another scan, only check those that are known."""
+        now_s = time.monotonic()
+        candidates = {thread for thread, *_ in self._waits.frozen}
+        if now_s - self._scanned_at_s >= self._scan_cost_s / self._max_share:
+            began_s = time.thread_time()
+            candidates |= set(_blocked_threads())
+            self._scan_cost_s, self._scanned_at_s = time.thread_time() - began_s, now_s
+        descriptors = {thread: fd for thread in candidates if (fd := frozen_write(thread)) is not None}
+        self._waits.set_frozen(time.monotonic_ns(), descriptors)
+
+
+def frozen_write(thread: int) -> int | None:
+    """Return the descriptor of the write in which a thread waits for the end of a freeze; None if it does not."""
+    number, _, arguments = proc.read_text(f"/proc/{thread}/syscall").partition(" ")
+    call = proc.SYSTEM_CALLS.get(int(number), "") if number.isdigit() else ""
+    if not proc.waits_for_thaw(call, proc.read_text(f"/proc/{thread}/wchan")):
+        return None
+    return int(arguments.partition(" ")[0], 16)
+
+
+def _blocked_threads() -> Iterator[int]:
+    """Yield the threads in uninterruptible sleep, without those of the kernel."""
+    for pid in proc.pids():
+        process = proc.stat(pid)
+        if process is None or process.flags & KERNEL_THREAD:
+            continue
+        if process.state == "D":
+            yield pid
+        others = (thread for thread in threads(pid) if thread != pid) if process.threads > 1 else ()
+        yield from (thread for thread in others if (state := proc.stat(thread)) and state.state == "D")
