@@ -177,7 +177,7 @@ def test_general_outcomes_are_what_a_watch_concludes() -> None:
     outcomes = [one.when for one in symptoms.symptoms().watch]
     unconcluded = [when for when in outcomes if f'"{when}' not in concluded]
     assert unconcluded == ["The tables of fstui watch show that another program syncs often, or writes the most"]
-    assert len(outcomes) == 8
+    assert len(outcomes) == 9
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.product)
