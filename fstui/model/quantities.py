@@ -14,6 +14,11 @@ def count(number: float) -> str:
     return f"{round(number):,}".replace(",", _SEPARATOR)
 
 
+def two_decimals(number: float) -> str:
+    """A number as sysbench prints it, but in groups of three digits: ``6 144.44``."""
+    return f"{number:,.2f}".replace(",", _SEPARATOR)
+
+
 def with_nonbreaking_spaces(page: str) -> str:
     """Replace the spaces in the numbers of a page with non-breaking spaces, as `count` and `percent` write them."""
     return re.sub(_NUMBER_WITH_SPACES, lambda number: number[0].replace(" ", _SEPARATOR), page)

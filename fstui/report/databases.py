@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from fstui.measure.kinds.servers import DURABLE_OPTIONS, Server, option_text
 from fstui.measure.kinds.sysbench import Queries, ReportedLatency, Sysbench, SysbenchFigures
-from fstui.model.quantities import count, counted, duration_ns, rate, ratio, short_size
+from fstui.model.quantities import count, counted, duration_ns, rate, ratio, short_size, two_decimals
 from fstui.model.run import Run
 from fstui.model.steps import Step
 from fstui.report import figures
@@ -241,4 +241,4 @@ def _pair(counts: figures.Counts, durable: DatabaseStep, lossy: DatabaseStep) ->
 
 
 def _number_text(value: int | float | None) -> str:
-    return NONE if value is None else count(value) if isinstance(value, int) else f"{value:.2f}"
+    return NONE if value is None else count(value) if isinstance(value, int) else two_decimals(value)
