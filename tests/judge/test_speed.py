@@ -43,6 +43,10 @@ def paused(p50_ms: float, longest_ms: float) -> Step:
     return step(rate=33, changes={"latency_ns": latency(p50_ms * 1e6, longest_ns=longest_ms * 1e6)})
 
 
+def all_take(ms: float) -> dict[str, Any]:
+    return {"latency_ns": latency(ms * 1e6)}
+
+
 def answered(where: Target | None, *steps: Step, **fields: Any) -> Speed:
     return verdict(where, *steps, **fields).speed
 
@@ -103,6 +107,8 @@ BTRFS = on("ssd", filesystem("btrfs"))
         # a check of two seconds sees 14 syncs of a disk at 10/s
         pytest.param(None, step(rate=5, ops=7), "slow", id="few slow syncs"),
         pytest.param(None, step(rate=5, ops=4), "unknown", id="fewer slow syncs"),
+        pytest.param(None, step(rate=2, ops=2, changes=all_take(500)), "slow", id="two syncs as long as stalls"),
+        pytest.param(None, step(rate=1, ops=1, changes=all_take(1000)), "slow", id="one sync as long as a stall"),
         pytest.param(None, step(rate=5, ops=2), "unknown", id="hardly any syncs"),
         pytest.param(None, step(sync_every=8), "unknown", id="rare syncs"),
         # storage that always needs 30 ms is slow, and 290 ms are no pause of it

@@ -11,6 +11,7 @@ from fstui.judge.facts.steps import MIN_SYNCS, WriteStep, has_rate
 from fstui.judge.references import NEVER_SYNCED, PublishedClass, operation_of, published_class
 from fstui.judge.speed.reasons import limits_reached
 from fstui.judge.speed.stalls import without_cpu_ns
+from fstui.measure.latency import STALL_NS
 from fstui.model.quantities import count, counted, duration_ns, rate, rotation
 from fstui.model.steps import Step
 from fstui.model.storage import Node
@@ -119,7 +120,10 @@ def step_per_s(write_step: WriteStep) -> float:
 def _is_rated(write_step: WriteStep) -> bool:
     if not write_step.sync_method or not has_rate(write_step.step) or not step_per_s(write_step):
         return False
-    return write_step.syncs >= MIN_SYNCS or (write_step.syncs >= MIN_SYNCS_OF_LONG_STEP and _is_long(write_step))
+    latency, few = write_step.step.latency_ns, MIN_SYNCS_OF_LONG_STEP
+    if latency and latency.p50 >= STALL_NS:  # each sync takes so long that a step of check does not reach ``few``
+        few = 1
+    return write_step.syncs >= MIN_SYNCS or (write_step.syncs >= few and _is_long(write_step))
 
 
 def find_yardsticks(case: Case) -> tuple[Yardstick, ...]:
