@@ -296,7 +296,8 @@ fstui recognises them, and where to look up the setting of your host. The platfo
 - The platform's provider documents that an acknowledged sync is durable: "plausible" with low confidence.
 - The platform's documentation says that the platform ignores flushes: "cannot-tell", unless fstui measured that a flush
   takes longer if more data is unsynced.
-- A flush only moves data from the host's memory to the drive's cache, and leaves it there: "cannot-tell" in any case.
+- A flush only moves data from the host's memory to the drive's cache, and leaves it there: "cannot-tell", even then.
+  In this and the previous case, a medium that you declare may count (`fstui explain ignored-by-default`).
 - No document says what the platform does with a flush: usually "consistent" with low confidence, if the expected
   flushes arrive.
 
