@@ -2,6 +2,7 @@ import pytest
 from msgspec.structs import replace
 from textual.pilot import Pilot
 
+from fstui.model.judgement import Answer, Verdict
 from fstui.model.run import Run
 from fstui.report import history as report
 from fstui.runs.machine.replay import ReplayMachine
@@ -34,6 +35,19 @@ async def test_filter_by_words_and_escape_removes_it() -> None:
         assert "“firmware”: 1 saved run" in lines[0]
         assert any("aaa111" in line for line in lines) and not any("bbb222" in line for line in lines)
         assert "2 saved runs" in (await press(pilot, "escape"))[0]
+
+
+@pytest.mark.parametrize(("verdict", "speed", "sign"), [
+    ("consistent", "normal", "✓"), ("consistent", "stalls", "▲"), ("plausible", "slow", "!"),
+    ("not-durable", "stalls", "✗"),
+])  # fmt: skip
+def test_row_starts_with_the_worse_of_verdict_and_speed(verdict: Verdict, speed: Answer, sign: str) -> None:
+    saved("aaa111", 1)
+    (run,) = (replace(each, verdict=verdict, speed=speed) for each in runs.history())
+    for width in (78, 118):
+        (draw,) = drawing.rows([run], (), width).rows.values()
+        cells = [cell.plain.strip() for cell in draw()]
+        assert cells[0] == sign and speed in cells
 
 
 async def test_note_belongs_to_the_run_selected_at_the_key() -> None:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from rich.text import Text
 
 from fstui.model.documents import ALTERED
-from fstui.model.judgement import VERDICTS
+from fstui.model.judgement import NOT_TRUSTED, VERDICTS, Answer
 from fstui.model.quantities import counted, rate
 from fstui.model.run import Run
 from fstui.report import history as report
@@ -44,17 +44,17 @@ _MIN_WIDTHS = {"SCENARIO": 14, "STEP": 12}
 """These columns are shortened to these widths, in this order, if TARGET is narrower than it needs."""
 _MIN_TARGET_WIDTH = 20
 """TARGET needs no more than this width."""
-_NARROW, _WIDE, _VERY_WIDE = 73, 107, 150
+_NARROW, _WITH_BARS, _WIDE, _VERY_WIDE = 73, 89, 107, 150
 """Widths in cells at which a table gets more columns or longer bars."""
 COLUMNS = (
     Column("", 1),
     Column("WHEN", 12),
     Column("VERDICT", 11, gap=2),
-    Column("SPEED", 7, gap=2, from_width=89),
+    Column("SPEED", 7, gap=2, from_width=_NARROW),
     Column("SCENARIO", 14, gap=2, from_width=63),
     Column("STEP", 16, gap=2, cut="middle", from_width=_WIDE),
     Column("RATE/S", _RATE_WIDTH, gap=1, right=True),
-    Column("BAR", _BAR_WIDTH, gap=1, from_width=_NARROW),
+    Column("BAR", _BAR_WIDTH, gap=1, from_width=_WITH_BARS),
     Column("RUN", 6, gap=2, from_width=95),
     Column("TARGET", gap=2, cut="left"),
     Column("HOST", 12, gap=2, from_width=121),
@@ -81,6 +81,7 @@ TREND = (
 )
 _REMARKS = Column("REMARKS", 12, gap=2)
 _MARK = "*"
+_BAD_SPEEDS: tuple[Answer, ...] = ("slow", "stalls")
 _MIN_PICTURE_LINES, _MIN_LINES_WITH_PICTURE = 6, 12
 """Height of the smallest heat map, and of the smallest part that shows one: the next step comes first."""
 
@@ -158,7 +159,7 @@ def run_table(runs: Sequence[Summary], width: int, height: int) -> list[Text]:
 
 
 def rates_label(runs: Sequence[Summary], width: int) -> str:
-    """Return "rates of STEP" if all rates are of one step, and bars but no STEP column are shown; otherwise nothing."""
+    """Return "rates of STEP" if all rates are of one step, and there is no STEP column; otherwise nothing."""
     names = {run.rate_of for run in runs if run.rate_per_s}
     return f"rates of {names.pop()}" if _NARROW <= width < _WIDE and len(names) == 1 else ""
 
@@ -192,7 +193,8 @@ def trend(runs: Sequence[Summary], others: int, chosen: Summary, width: int, hei
 
     def draw(index: int) -> Text:
         run = newest_first[index]
-        glyph, style = verdict_style(run.verdict)
+        glyph, glyph_style = _glyph(run)
+        style = verdict_style(run.verdict)[1]
         values = {
             "WHEN": moment(run.started_at, "%d %b %H:%M:%S"),
             "VERDICT": report.answer(run)[0],
@@ -205,7 +207,7 @@ def trend(runs: Sequence[Summary], others: int, chosen: Summary, width: int, hei
         styles = {"VERDICT": style, "SPEED": _speed_style(run)}
         mark, text_style = ("▸", HEAD) if run == chosen else (" ", "")  # the cursor is in the table above
         cells = [(text, style or text_style) for text, style in styled_row(columns, values, styles)]
-        drawn = line((mark, KEY), (f"{glyph} ", style), *cells)
+        drawn = line((mark, KEY), (f"{glyph} ", glyph_style), *cells)
         colour_meters([drawn])
         return drawn
 
@@ -222,7 +224,7 @@ def series_rows(series: Sequence[Sequence[Summary]], width: int) -> TableContent
 
 def _series_row(runs: Sequence[Summary], lasts: Sequence[Summary], columns: Sequence[Column]) -> list[Text]:
     first, last = runs[0], runs[-1]
-    glyph, style = verdict_style(last.verdict)
+    glyph, style = _glyph(last)
     rates = _rate(first.rate_per_s), _rate(last.rate_per_s), f"{last.rate_per_s / first.rate_per_s:.2f} ×"
     cells = (glyph, _scenario(last, lasts), last.rate_of, str(len(runs)), *rates, _target(last))
     values = {column.title: cell for column, cell in zip(SERIES, cells, strict=True)}
@@ -278,7 +280,8 @@ def _row(
     is_marked: bool = False,
 ) -> list[Text]:
     verdict_text, verdict = report.answer(summary)
-    glyph, style = verdict_style(verdict if summary.verdict else None)
+    style = verdict_style(verdict if summary.verdict else None)[1]
+    glyph, glyph_style = _glyph(summary)
     values = {
         "": _MARK if is_marked else glyph,
         "WHEN": moment(summary.started_at, "%d %b %H:%M"),
@@ -294,12 +297,20 @@ def _row(
         _REMARKS.title: ", ".join(report.remarks(summary)),
         "NOTE": summary.note,
     }
-    styles = {"": KEY if is_marked else style, "VERDICT": style, "BAR": AREA, "SPEED": _speed_style(summary)}
+    styles = {"": KEY if is_marked else glyph_style, "VERDICT": style, "BAR": AREA, "SPEED": _speed_style(summary)}
     return row_cells(columns, values, styles)
 
 
+def _glyph(summary: Summary) -> tuple[str, str]:
+    """Return the sign of the verdict, or of the speed if only the speed is bad."""
+    _, verdict = report.answer(summary)
+    if summary.speed in _BAD_SPEEDS and verdict not in NOT_TRUSTED:
+        return speed_style(summary.speed)
+    return verdict_style(verdict if summary.verdict else None)
+
+
 def _speed_style(summary: Summary) -> str:
-    return speed_style(summary.speed)[1] if summary.speed in ("slow", "stalls") else ""
+    return speed_style(summary.speed)[1] if summary.speed in _BAD_SPEEDS else ""
 
 
 def _scenario(run: Summary, variants: Sequence[Summary]) -> str:
