@@ -45,7 +45,7 @@ async def test_steps_are_in_order() -> None:
         said = " ".join((await text(pilot)).split())
         words = (
             "If you kill this VM",
-            "On another machine with its own power supply",
+            "On a second machine with its own power supply",
             "ssh -o ServerAliveInterval=2 db7 fstui powercut write /srv/data --set sync=fsync | fstui powercut witness",
             "Pull every wall plug",
             "Do not reset, reboot",

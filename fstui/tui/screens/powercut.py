@@ -27,17 +27,14 @@ from fstui.tui.styles import FAINT, KEY, WARNING
 Paragraph = tuple[str, str, str]
 """The beginning of the first line, the text, and the style."""
 _PULL = (
-    "Remove a laptop's battery. Pull every wall plug of {host}. Do not reset, reboot or use the power button: that "
-    "could save the cache."
+    "Pull every wall plug of {host}, and remove its battery if it has one. Do not reset, reboot or use the power "
+    "button: that could save the cache."
 )
 _PROVES = (
     "One lost record proves that the storage is not durable. If none is lost, the storage survived this cut with these "
     "settings. Five cuts say much more than one."
 )
-_GUEST = (
-    "If you kill this VM ({guest}), you test only whether it passes syncs on. In step 4, then run the command with "
-    "--cut host-stop. Do not press v."
-)
+_GUEST = "If you kill this VM ({guest}) instead, you test only whether it passes syncs on."
 _TERMS = ("power-cut", "witness", "in-flight", "write-cache", "lying-disk", "protection")
 _STORAGE_WAS_CUT = "only the storage lost its power (such as a USB disk), not the host"
 _UNMOUNTABLE = "the filesystem could not be mounted after the cut"
@@ -183,15 +180,19 @@ class PowerCutScreen(BaseScreen):
             yield " ! ", f"{reason}, so the cut may lose records.", WARNING
         for directory in self.unverified_cuts:
             yield " ! ", f"a cut has not been verified: {directory}", WARNING
-        yield " 1 ", "On another machine with its own power supply, such as a laptop, run:", ""
+        yield " 1 ", "On a second machine with its own power supply, such as a laptop, run:", ""
         yield "   $ ", self.witness_command, KEY
         yield " 2 ", f"Wait for acknowledgements. The cut stops everything on {host}.", ""
         yield " 3 ", _PULL.format(host=host), ""
 
     def _later_steps(self) -> Iterator[Paragraph]:
-        yield " 4 ", "Wait ten seconds, plug the host in and start it. On the other machine, run:", ""
+        yield " 4 ", "Wait ten seconds, plug the host in and start it. On the second machine, run:", ""
         yield "   $ ", self.verify_command, KEY
-        yield "   ", "or copy acks.log to this host, mark what applies, and press v here:", ""
+        if self.fstui.session.judged_filesystems().inventory.host.virtualization:
+            yield "   ", "If you killed the VM, add --cut host-stop. If not, you can also verify here:", WARNING
+        else:
+            yield "   ", "You can also verify here:", ""
+        yield "   ", "copy acks.log to this host, mark what applies, and press v.", ""
         yield f"   [{'x' if self.storage_was_cut else ' '}] s  ", _STORAGE_WAS_CUT, ""
         yield f"   [{'x' if self.unmountable else ' '}] m  ", _UNMOUNTABLE, ""
         yield "   ", _PROVES, FAINT
