@@ -297,7 +297,7 @@ fstui recognises them, and where to look up the setting of your host. The platfo
 - The platform's documentation says that the platform ignores flushes: "cannot-tell", unless fstui measured that a flush
   takes longer if more data is unsynced.
 - A flush only moves data from the host's memory to the drive's cache, and leaves it there: "cannot-tell", even then.
-  In this and the previous case, a medium that you declare may count (`fstui explain ignored-by-default`).
+  The rule `ignored-by-default` says when a declared medium changes this and the previous verdict.
 - No document says what the platform does with a flush: usually "consistent" with low confidence, if the expected
   flushes arrive.
 
