@@ -51,6 +51,8 @@ class FileWaits(Base, frozen=True, kw_only=True):
     """Upper bound of the part of ``waited_ns`` in which the threads waited for a CPU."""
     in_flight_ns: int | None
     """Age of the oldest sync still in flight."""
+    is_frozen: bool = False
+    """Whether a write still waits for the end of a freeze."""
     failed: dict[int, int] = {}
     """By errno: how many syncs failed."""
     io_limits: tuple[str, ...] = ()

@@ -33,7 +33,7 @@ from fstui.model.watch import (
 from fstui.runs.machine.base import Machine, RunningWatch
 from fstui.storage.process import writers
 from fstui.trace.at_risk import AtRiskChild, limits, sentences
-from fstui.trace.child import FinalReport, Untraceable
+from fstui.trace.child import FinalReport, SecondReport, Untraceable
 from fstui.trace.conclusion import WatchConclusion, conclude, conclude_from_proc, storage_verdicts
 
 INTERVAL_S = 1.0
@@ -99,11 +99,12 @@ class WaitWatch(WatchInProgress):
                 if isinstance(result, FinalReport):
                     yield WatchFinished(report=self._report(inventory, result, why_untraced))
                 else:
-                    yield WatchedSecond(second=result, sentence=_conclude(result, why_untraced, inventory).sentence)
+                    conclusion = _conclude(result.recent, why_untraced, inventory)
+                    yield WatchedSecond(second=result.second, sentence=conclusion.sentence)
 
     async def _read_trace(
         self, trace: RunningWatch, seconds: float | None
-    ) -> AsyncGenerator[WatchCounts | FinalReport]:
+    ) -> AsyncGenerator[SecondReport | FinalReport]:
         end_task = self._end_later(trace, seconds)
         try:
             async for result in trace.reports():
@@ -117,14 +118,15 @@ class WaitWatch(WatchInProgress):
 
     async def _read_proc(
         self, nodes: tuple[Node, ...], total: ProcSpan, seconds: float | None
-    ) -> AsyncGenerator[WatchCounts | FinalReport]:
+    ) -> AsyncGenerator[SecondReport | FinalReport]:
         remaining_s = seconds
         is_stopped = False
         while not is_stopped and (remaining_s is None or remaining_s > 0):
             second = ProcSpan(self._machine, nodes)
             is_stopped = await self._wait_for_stop(INTERVAL_S if remaining_s is None else min(INTERVAL_S, remaining_s))
             remaining_s = None if remaining_s is None else remaining_s - INTERVAL_S
-            yield second.result()
+            counts = second.result()
+            yield SecondReport(counts, counts)
         yield FinalReport(total.result(), ())
 
     def _report(self, inventory: Inventory, final: FinalReport, why_untraced: str | None) -> WatchReport:

@@ -43,6 +43,12 @@ class Untraceable(Exception):  # noqa: N818  an expected outcome, not a fault
     """Tracing is not possible here. The message is one sentence for the user."""
 
 
+class SecondReport(NamedTuple):
+    second: WatchCounts
+    recent: WatchCounts
+    """The sums of the last seconds, from which to draw the conclusion."""
+
+
 class FinalReport(NamedTuple):
     total: WatchCounts
     lost_writes: tuple[LostWrite, ...]
@@ -143,13 +149,17 @@ class WatchTrace(WatchingChild):
         calls = any(map(_needs_calls, (target,) if target else filesystems))
         return await cls._start(secrets.token_hex(3), "trace.reader.watch", pid=pid, device=device, calls=calls)
 
-    async def reports(self) -> AsyncIterator[WatchCounts | FinalReport]:
+    async def reports(self) -> AsyncIterator[SecondReport | FinalReport]:
+        recent = WatchCounts()
         async for line in self._lines():
             if "whole" in line:
                 whole = msgspec.convert(line["whole"], WatchCounts, strict=False)
                 yield FinalReport(whole, msgspec.convert(line["errors"], tuple[LostWrite, ...]))
                 return
-            yield msgspec.convert(line["second"], WatchCounts, strict=False)
+            if "recent" in line:
+                recent = msgspec.convert(line["recent"], WatchCounts, strict=False)
+            else:
+                yield SecondReport(msgspec.convert(line["second"], WatchCounts, strict=False), recent)
 
 
 def check_process(pid: int | None) -> None:

@@ -34,6 +34,8 @@ MAX_WRITES_PER_SYNC = 4
 MIN_LIMIT_SHARE = 0.5
 """A limit is reached if the device did at least this share of it."""
 STUCK_SYNC_NS = 1_000_000_000
+MIN_VICTIM_SHARE = 0.5
+"""Of the programs that wait at least this share of the longest time, the one that syncs most often is judged."""
 MIN_FLUSHES = 20
 """Minimum number of flushes of a device from which its typical flush time is calculated."""
 
@@ -94,44 +96,54 @@ def conclude(counts: WatchCounts, filesystems: Sequence[Target] = ()) -> WatchCo
         return WatchConclusion(
             "nobody", f"No program waits for a sync: in {counts.elapsed_s:.1f} s, {who} requested one."
         )
-    program = max(programs, key=lambda row: row.waited_ns)
-    if program.frozen_ns and program.frozen_ns >= MAIN_CAUSE_SHARE * program.waited_ns:
-        return WatchConclusion("filesystem", _frozen(program, programs))
+    longest = max(programs, key=lambda row: row.waited_ns)
     stuck = max(counts.waits, key=lambda row: row.in_flight_ns or 0)
+    if stuck.is_frozen or longest.frozen_ns > MAIN_CAUSE_SHARE * longest.waited_ns:
+        return WatchConclusion("filesystem", _frozen(max(programs, key=lambda row: row.frozen_ns), programs))
     # without a sync that ended, only the one in flight shows how long the program waits
-    if stuck.in_flight_ns and (stuck.in_flight_ns > STUCK_SYNC_NS or not program.syncs):
+    if stuck.in_flight_ns and (stuck.in_flight_ns > STUCK_SYNC_NS or not longest.syncs):
         waited, limit = duration_ns(stuck.in_flight_ns), _reached_limit(stuck, stuck.syncs, counts)
         waiting = f"{stuck.program_label} still waits for a sync of {stuck.file_label}, for {waited} so far."
         return WatchConclusion("unknown", f"{waiting} {limit}".rstrip())
-    per_s = program.syncs / counts.elapsed_s
-    share = program.waited_ns / 1e9 / counts.elapsed_s
-    if share < MIN_WAIT_SHARE:
-        min_wait_ns = MIN_WAIT_SHARE * counts.elapsed_s * 1e9
+    min_wait_ns = MIN_WAIT_SHARE * counts.elapsed_s * 1e9
+    if longest.waited_ns < min_wait_ns:
         longest_kernel_ns = max((row.waited_ns for row in counts.waits if row.kernel), default=0)
         lead = (
             "Only kernel threads wait for long."
             if longest_kernel_ns >= min_wait_ns
             else "No program waits long for syncs."
         )
-        if longest_kernel_ns > program.waited_ns:
+        if longest_kernel_ns > longest.waited_ns:
             lead += " Of the programs,"
+        share, per_s = longest.waited_ns / 1e9 / counts.elapsed_s, longest.syncs / counts.elapsed_s
         sentence = (
-            f"{lead} {program.program_label} waits most: it spends {percent(share, 1)} of its time in {rate(per_s)} "
-            f"syncs/s that take {duration_ns(program.mean_ns)} each."
+            f"{lead} {longest.program_label} waits most: it spends {percent(share, 1)} of its time in {rate(per_s)} "
+            f"syncs/s that take {duration_ns(longest.mean_ns)} each."
         )
         return WatchConclusion("nobody", sentence)
+    # a program that syncs rarely may wait for the writes of its own data, and delay the other programs
+    min_wait_ns = max(min_wait_ns, longest.waited_ns * MIN_VICTIM_SHARE)
+    affected = sorted((row for row in programs if row.waited_ns >= min_wait_ns), key=lambda row: -row.syncs)
+    conclusion = _conclude_for(affected[0], counts, filesystems)
+    for other in affected[1:2]:
+        also = f"{other.program_label} also waits, {duration_ns(other.mean_ns)} per sync."
+        conclusion = conclusion._replace(sentence=f"{conclusion.sentence} {also}")
+    return conclusion
+
+
+def _conclude_for(program: WaitingProgram, counts: WatchCounts, filesystems: Sequence[Target]) -> WatchConclusion:
     disk = _disk_of(program, counts, filesystems)
     if not disk.time_ns and (reason := _missing_times_reason(program, counts)):
         mean = duration_ns(program.mean_ns)
         waits = f"{program.program_label} waits {mean} per sync on average ({program.file_label})"
         return WatchConclusion("unknown", f"{waits}. {reason}")
-    return _conclude_from_times(program, per_s, share, counts, disk)
+    return _conclude_from_times(program, counts, disk)
 
 
 def _frozen(program: WaitingProgram, programs: Sequence[WaitingProgram]) -> str:
     row, others = program.worst_row, sum(other.frozen_ns > 0 for other in programs) - 1
     too = f", and so {'do' if others > 1 else 'does'} {counted(others, 'other program')}" if others else ""
-    if row.in_flight_ns:
+    if row.is_frozen and row.in_flight_ns:
         head = f"The filesystem is frozen: {program.program_label} waits to write to {row.file_label}"
         return (
             f"{head}, for {duration_ns(row.in_flight_ns)} so far{too}. fsfreeze or a snapshot has stopped all writes."
@@ -150,9 +162,8 @@ def _missing_times_reason(program: WaitingProgram, counts: WatchCounts) -> str:
     return text if flushes else ""
 
 
-def _conclude_from_times(
-    program: WaitingProgram, per_s: float, share: float, counts: WatchCounts, disk: AwaitedDisk
-) -> WatchConclusion:
+def _conclude_from_times(program: WaitingProgram, counts: WatchCounts, disk: AwaitedDisk) -> WatchConclusion:
+    per_s, share = program.syncs / counts.elapsed_s, program.waited_ns / 1e9 / counts.elapsed_s
     who, where, mean = program.program_label, program.file_label, duration_ns(program.mean_ns)
     average, is_quick = f"An average sync takes {mean}", program.mean_ns <= QUICK_SYNC_NS
     syncs = f"{who} makes {rate(per_s)} syncs/s of {where} {_time_in_syncs(share)}."

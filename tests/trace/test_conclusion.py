@@ -142,7 +142,7 @@ def test_a_limit_is_named_if_the_device_reaches_it(writes: int, is_named: bool) 
 
 
 def test_a_frozen_filesystem_is_named() -> None:
-    frozen: dict[str, object] = {"waited_ns": 1000 * MS, "frozen_ns": 1000 * MS}
+    frozen: dict[str, object] = {"waited_ns": 1000 * MS, "frozen_ns": 1000 * MS, "is_frozen": True}
     rows = [waiting(0, 0.0, 0.0, in_flight_ns=7600 * MS - pid, pid=pid, program=f"db{pid}", **frozen) for pid in (1, 2)]
     found = conclude(watched(*rows, elapsed_s=1.0))
     assert found.culprit == "filesystem"
@@ -152,6 +152,20 @@ def test_a_frozen_filesystem_is_named() -> None:
     assert "7.6 s so far, and so does 1 other program." in found.sentence
     ended = conclude(watched(waiting(1, 7600.0, 0.0, frozen_ns=7600 * MS))).sentence
     assert ended.startswith("The filesystem was frozen: mariadbd (50) waited to write to")
+
+
+def test_a_sync_after_a_freeze_is_not_frozen() -> None:
+    found = conclude(watched(waiting(900, 2.0, 1.5, frozen_ns=400 * MS, in_flight_ns=2 * MS)))
+    assert "frozen" not in found.sentence
+
+
+def test_a_neighbour_that_writes_much_is_not_the_victim() -> None:
+    """Each of its few syncs waits for its own data."""
+    dd = waiting(30, 118.0, 110.0, program="dd", pid=None, processes=6, file="/srv/copy", inode=9)
+    found = conclude(watched(dd, waiting(1000, 3.0, 2.9), elapsed_s=5.0))
+    assert found.culprit == "disk" and "that mariadbd (50) waits per sync on average" in found.sentence
+    assert found.sentence.endswith(" dd (6 processes) also waits, 118 ms per sync.")
+    assert "dd (" not in conclude(watched(waiting(1000, 3.0, 2.9), elapsed_s=5.0)).sentence
 
 
 def test_a_wait_shorter_than_a_second_is_seen_in_flight() -> None:

@@ -25,10 +25,9 @@ if TYPE_CHECKING:
     from fstui.model.plan import PlannedStep
     from fstui.model.run import Baselines, Run
     from fstui.model.steps import Failure, Step
-    from fstui.model.watch import WatchCounts
     from fstui.storage.process import WriteCounts
     from fstui.trace.at_risk import AtRiskChild
-    from fstui.trace.child import FinalReport
+    from fstui.trace.child import FinalReport, SecondReport
 
 
 class RunningProbe(ABC):
@@ -139,7 +138,7 @@ class NoTrace(StepTracing):
 class RunningWatch(Protocol):
     """The programs that wait for files, while a watch runs."""
 
-    def reports(self) -> AsyncIterator[WatchCounts | FinalReport]:
+    def reports(self) -> AsyncIterator[SecondReport | FinalReport]:
         """Yield a report every second, and the final report after ``end``."""
 
     def end(self) -> None:

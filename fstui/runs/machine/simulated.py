@@ -21,7 +21,6 @@ from fstui.model.host import Inventory
 from fstui.model.settings import Settings
 from fstui.model.steps import Step
 from fstui.model.storage import Node, Target
-from fstui.model.watch import WatchCounts
 from fstui.runs.machine.base import Machine, ProbeRequest, RunningProbe
 from fstui.simulate import stack as simulated_stack
 from fstui.simulate.parameters import SimulationParameters, with_change
@@ -29,7 +28,7 @@ from fstui.simulate.programs import SimulatedProgram, new_program
 from fstui.simulate.simulated_host import SimulatedHost
 from fstui.simulate.watched import WatchedHost
 from fstui.state.workspace import RunDirectory, TargetDirectory
-from fstui.trace.child import FinalReport
+from fstui.trace.child import FinalReport, SecondReport
 
 _NO_SERVER = "this scenario needs a database server, which a simulated disk does not have: run it on a real directory"
 _NO_PROGRAMS = Programs(frozenset(), sysbench=False, oltp_refusal=_NO_SERVER)
@@ -171,10 +170,11 @@ class SimulatedWaits:
     def end(self) -> None:
         self._is_ending = True
 
-    async def reports(self) -> AsyncIterator[WatchCounts | FinalReport]:
+    async def reports(self) -> AsyncIterator[SecondReport | FinalReport]:
         while not self._is_ending:
             if await self._pass_second():
-                yield self._watched.second()
+                second = self._watched.second()
+                yield SecondReport(second, second)
         yield FinalReport(self._watched.whole(), ())
 
     async def stop(self) -> str | None:

@@ -46,6 +46,8 @@ class WaitRow:
         """By errno."""
         self.cpu_ns = 0
         self.in_flight_ns: int | None = None
+        self.is_frozen = False
+        """Whether a write in flight waits for the end of a freeze."""
         self.io_limits: list[str] = []
         self.call = ""
         self.slow_syncs: list[tuple[int, int, int]] = []
@@ -68,7 +70,7 @@ class WaitRow:
         self.untimed_syncs += later.untimed_syncs
         self.failures.update(later.failures)
         self.cpu_ns += later.cpu_ns
-        self.in_flight_ns = later.in_flight_ns
+        self.in_flight_ns, self.is_frozen = later.in_flight_ns, later.is_frozen
         self.io_limits = later.io_limits or self.io_limits
         self.call = later.call or self.call
         self.slow_syncs += later.slow_syncs
@@ -93,6 +95,7 @@ class WaitRow:
             "device_ns": device_ns,
             "cpu_ns": self.cpu_ns,
             "in_flight_ns": self.in_flight_ns,
+            "is_frozen": self.is_frozen,
             "failed": dict(self.failures),
             "io_limits": self.io_limits,
         }
@@ -111,7 +114,7 @@ class WaitRows:
     def merge(self, later: WaitRows) -> None:
         """Add the rows of a later second. Only syncs of that second are still in flight."""
         for row in self.rows.values():
-            row.in_flight_ns = None
+            row.in_flight_ns, row.is_frozen = None, False
         if len(self.rows.keys() | later.rows.keys()) > MAX_ROWS:
             self.rows, later.rows = self.combined(), later.combined()
         for key, row in later.rows.items():

@@ -5,13 +5,14 @@ stdin: a line of JSON:
 "pid"     null, or only this process and its descendants
 "device"  null, or only the filesystem with this device number (major << 20 | minor)
 "calls"   whether to record fsync and fdatasync calls, not only the events of filesystems
-stdout: {"ready": true} or {"error": "…"}, then {"second": {…}} every second. After stdin has closed:
-{"whole": {…}, "errors": […]}.
+stdout: {"ready": true} or {"error": "…"}, then every second {"recent": {…}}, the sums of the last seconds, and
+{"second": {…}}. After stdin has closed: {"whole": {…}, "errors": […]}.
 """
 
 import os
 import select
 import time
+from collections import deque
 from typing import Any
 
 from fstui import proc
@@ -28,6 +29,8 @@ from fstui.trace.reader.tracefs import PREFIX, TracefsError
 from fstui.trace.reader.waits import EVENTS, FILTERS, FREQUENT_EVENTS, SyncedFile, SyncWaits
 
 INTERVAL_S = 1.0
+RECENT_SECONDS = 5
+"""The conclusion is drawn from this many seconds. From each second alone, it would change all the time."""
 COMMIT_BEGAN = TracedEvent("jbd2/jbd2_start_commit", ("dev",))
 COMMIT_ENDED = TracedEvent("jbd2/jbd2_end_commit", ("dev",))
 ERROR_SET = TracedEvent("filemap/filemap_set_wb_err", ("i_ino", "s_dev", "errseq"))
@@ -105,7 +108,7 @@ class WaitRecording(EventRecording):
             self.row(thread, SyncedFile(*file)).failures[errno] += count
         for (thread, *file), (first_ns, last_ns) in waits.frozen.items():
             row, waited_ns = self.row(thread, SyncedFile(*file)), max(0, last_ns - max(first_ns, waits.began_ns))
-            row.in_flight_ns = max(row.in_flight_ns or 0, last_ns - first_ns)
+            row.in_flight_ns, row.is_frozen = max(row.in_flight_ns or 0, last_ns - first_ns), True
             row.waited_ns += waited_ns
             row.frozen_ns += waited_ns
         for thread, synced_file, began_ns in list(waits.in_flight()):
@@ -159,6 +162,7 @@ class WatchSession(WaitRecording):
     def __init__(self, name: str, *, pid: int | None, device: int | None, calls: bool) -> None:
         """Raises TracefsError, OSError. In this case no trace instance remains."""
         self.total = Span()
+        self._recent: deque[Span] = deque(maxlen=RECENT_SECONDS)
         self._commits: dict[int, Durations] = {}
         self._commit_starts_ns: dict[int, int] = {}
         self._errors: dict[tuple[int, int], list[int]] = {}
@@ -225,7 +229,15 @@ class WatchSession(WaitRecording):
             span.commits[block_device(number) or "?"] = commits
         self._commits = {}
         self.total.merge(span)
+        self._recent.append(span)
         return span.as_dict()
+
+    def recent(self) -> dict[str, Any]:
+        """Return the sums of the last seconds."""
+        recent = Span()
+        for span in self._recent:
+            recent.merge(span)
+        return recent.as_dict()
 
     def _read_cpu_pressure(self, elapsed_s: float) -> float:
         """Return how long some process waited for a CPU in this second. Without PSI, estimate it from one sample."""
@@ -300,6 +312,7 @@ def watch(session: WatchSession) -> None:
         closed = closed or wait_for_close(due - time.monotonic())
         second = session.end_second()
         if not closed:
+            say(recent=session.recent())
             say(second=second)
     say(whole=session.total.as_dict(), errors=session.errors())
 
