@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin, g
 import msgspec
 
 from fstui.model.base import Base
-from fstui.model.errors import Refused
+from fstui.model.errors import Refused, hint_for
 from fstui.model.settings import Figures, Settings, UnknownFigures, UnknownSettings
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def settings_of_table(probe: str, name: str, table: Mapping[str, Any]) -> StepSe
     if kind is None:
         raise Refused(f"step {name!r}: no probe {probe!r}. Choose one of: {', '.join(kinds)}.")
     for key in table.keys() - set(kind.__struct_fields__):
-        raise Refused(f"step {name!r}: Object contains unknown field `{key}`")
+        raise Refused(f"step {name!r}: there is no key `{key}`.{hint_for(key, kind.__struct_fields__)}")
     try:
         settings = msgspec.convert(table, kind)
     except msgspec.ValidationError as error:
@@ -95,8 +95,10 @@ def takes_server(probe: str) -> bool:
 
 
 def message_with_key(error: Exception) -> str:
-    """Return msgspec's message ``… - at `$.server.kind``` as ``server.kind: …``."""
+    """Return msgspec's message ``… - at `$.server.kind``` as ``server.kind: …``, in words for the author of a file."""
     message, _, key = str(error).partition(" - at `$.")
+    message = message.replace("Object contains unknown field", "there is no key")
+    message = message.replace("Object missing required field", "this key is missing:")
     return f"{key.rstrip('`')}: {message}" if key else message
 
 

@@ -73,7 +73,7 @@ def test_scenario_may_contain_msync_writes(tmp_path: Path) -> None:
         ("file_bytes = 1024\n", "file_bytes must be between block_bytes"),
         ("block_bytes = 0\n", "block_bytes must be between 1 byte and 8 MiB"),
         ('offsets = "append"\n', "It takes random, same"),
-        ("writers = 2\n", "unknown field `writers`"),
+        ("writers = 2\n", "there is no key `writers`"),
     ],
 )
 def test_impossible_settings_are_refused(tmp_path: Path, more: str, said: str) -> None:
