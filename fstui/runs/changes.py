@@ -11,10 +11,10 @@ from fstui.storage.layers.zfs.datasets import REPLAY_PARAMETER
 
 _READINGS = (
     *("barrier", "data", "volatile", "sync", "sync_option", "compress", "level"),
-    *("cache_mode", "cache_type", "dio"),
+    *("cache_mode", "cache_type", "dio", "backing_file"),
     REPLAY_PARAMETER,
 )
-"""Readings of a layer that determine how many flushes are expected."""
+"""Readings of a layer that determine how many flushes are expected, or whether its data will still exist."""
 _MISSING_MEMBERS = ("degraded", "faulty")
 """States of an array with a failed member, which receives no more requests."""
 _MOVES = frozenset({EXCLUSIVE, PVMOVE})

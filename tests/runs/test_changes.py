@@ -4,7 +4,7 @@ from fstui.model.storage import Node, Reading
 from fstui.runs.changes import changes, current_stack
 from tests.factories.box import Box
 from tests.factories.looking import look
-from tests.factories.storage import block, disk, filesystem, target
+from tests.factories.storage import block, disk, filesystem, readings, target
 
 STACK = (filesystem(), disk())
 
@@ -25,6 +25,13 @@ def test_settings_that_affect_flushes_are_compared() -> None:
 def test_a_setting_that_was_switched_back_is_reported() -> None:
     through = (filesystem(), disk(write_cache="write through"))
     assert changes(STACK, through, STACK, STACK) == ("sda: write cache write back → write through → write back",)
+
+
+def test_a_deleted_backing_file_is_a_change() -> None:
+    """Its data will be lost together with the loop device."""
+    files = ("/a.img", "/a.img (deleted)")
+    before, after = ((block("loop0", "loop", readings=readings(backing_file=file)),) for file in files)
+    assert changes(before, before, after) == ("loop0: backing_file /a.img → /a.img (deleted)",)
 
 
 def test_a_layer_that_is_gone_is_a_change() -> None:
