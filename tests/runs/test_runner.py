@@ -27,8 +27,8 @@ from fstui.model.run import Run
 from fstui.model.steps import Failure, Snapshot, TracedPart
 from fstui.model.storage import Medium, Space
 from fstui.runs import runner, stepping
-from fstui.runs.machine.base import ProbeRequest, RunningProbe, SaveResult
-from fstui.runs.machine.replay import ReplayMachine
+from fstui.runs.machine.base import ProbeRequest, SaveResult
+from fstui.runs.machine.replay import ReplayMachine, ReplayProbe
 from fstui.runs.runner import Mailbox, RunInProgress, slowest_sync_s, with_progress
 from fstui.runs.session import Session
 from fstui.runs.site import Site
@@ -169,7 +169,7 @@ async def test_a_probe_that_cannot_start_fails_only_its_step() -> None:
 class WithoutFiles(ReplayMachine):
     """No probe can be started, because too many files are open."""
 
-    async def start(self, probe: ProbeRequest) -> RunningProbe:
+    async def start(self, probe: ProbeRequest) -> ReplayProbe:
         raise NotStarted("measure.probes.sync_writes", OSError(errno.EMFILE, "Too many open files"))
 
 
