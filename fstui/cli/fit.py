@@ -37,7 +37,7 @@ def fit(directories: Sequence[str], products: Sequence[str], format_: str, outpu
 
     fstui measures in each DIR. Without DIR, it measures every writable filesystem. It writes at most 116 MiB of test
     data to each, in 5 to 15 seconds, then removes this data. If a product publishes no threshold, fstui shows the
-    commits per second to expect.
+    commits per second to expect. With --for, fstui measures only what these products and the verdict need.
 
     Exit status: 0 done; 1 a step failed; 2 refused before anything was written. With --for: 1 if the measurement gives
     no answer; 3 if the storage is too slow, or if the verdict is suspicious or worse.
@@ -48,7 +48,7 @@ def fit(directories: Sequence[str], products: Sequence[str], format_: str, outpu
       fstui fit /srv /mnt/new
     """
     product_names = report.find_products(products)
-    checkup = make_checkup(directories, checking.FIT, **options)
+    checkup = make_checkup(directories, checking.FIT, report.settings(product_names), **options)
 
     def exit_status_of(run: Run) -> int:
         if report.is_unmet(run, product_names):

@@ -3,7 +3,7 @@
 import asyncio
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -137,11 +137,18 @@ def check(directories: Sequence[str], format_: str, output: Path | None, fail_on
 
 
 def make_checkup(
-    directories: Sequence[str], scenario: str, *, yes: bool, trace: str, trust_dir: bool, simulate: str | None
+    directories: Sequence[str],
+    scenario: str,
+    settings: Mapping[str, str] = {},
+    *,
+    yes: bool,
+    trace: str,
+    trust_dir: bool,
+    simulate: str | None,
 ) -> Checkup:
     """Find the filesystems to measure, and ask about busy ones. Raises Refused if none is left."""
     session = open_session(simulate, trace=trace != "off", trust_directory=trust_dir)
-    checkup = Checkup(session, directories, scenario=scenario)
+    checkup = Checkup(session, directories, scenario=scenario, settings=settings)
     asyncio.run(checkup.find_filesystems())
     if session.declarations_error:
         say(f"fstui: {session.declarations_error}")

@@ -18,6 +18,9 @@ from fstui.model.steps import Step
 from fstui.storage.layers.flushes import Call
 
 Operation = Literal["log", "append", "append-fsync", "overwrite", "direct"]
+FOR_THE_VERDICT: tuple[Operation, ...] = ("overwrite", "direct")
+"""Operations that are always measured. Without them, the verdict on a disk without a cache, or with a protected cache,
+would be a different one."""
 MIN_STOPPED_S = 1.0
 """A step that was stopped earlier gives no answer: a pause of the storage may have followed."""
 SHORT_OF_CPU = "the host was short of CPU time"

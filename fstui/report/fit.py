@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
 from fstui.judge.facts import Case
-from fstui.judge.fitness import SHORT_OF_CPU, products
+from fstui.judge.fitness import FOR_THE_VERDICT, SHORT_OF_CPU, products
 from fstui.judge.speed.stalls import MEASURE_WITH_CPU
 from fstui.model.errors import Refused, hint_for
 from fstui.model.judgement import NOT_TRUSTED, Fit, Fitness
@@ -44,6 +44,14 @@ def find_products(names: Iterable[str]) -> tuple[str, ...]:
             raise Refused(f"{problem} Choose one of: {'; '.join(choices)}.")
         product_names += with_threshold
     return tuple(dict.fromkeys(product_names))
+
+
+def settings(product_names: Sequence[str]) -> dict[str, str]:
+    """Return the settings of the scenario for these products, by default for all of them."""
+    if not product_names:
+        return {}
+    needed = [product.operation for product in products() if product.name in product_names]
+    return {"operation": ",".join(dict.fromkeys([*needed, *FOR_THE_VERDICT]))}
 
 
 def sections(run: Run, product_names: Sequence[str] = ()) -> tuple[Section, Section]:

@@ -41,10 +41,18 @@ class SkippedFilesystem(NamedTuple):
 class Checkup:
     """A check of all filesystems of a machine, or of the filesystems of directories that the user names."""
 
-    def __init__(self, session: Session, directories: Sequence[str] = (), *, scenario: str = CHECK) -> None:
+    def __init__(
+        self,
+        session: Session,
+        directories: Sequence[str] = (),
+        *,
+        scenario: str = CHECK,
+        settings: Mapping[str, str] = {},
+    ) -> None:
         self._session = session
         self._directories = directories
         self._scenario = scenario
+        self._settings = settings
         self.subjects: list[Subject] = []
         self.skipped: list[SkippedFilesystem] = []
         self.idle = Idle()
@@ -66,7 +74,7 @@ class Checkup:
     async def begin(self, subject: Subject) -> RunInProgress:
         """Return the run of a subject. It begins when its events are read. Raises Refused."""
         scenario = await scenarios.find(self._scenario)
-        plan = await self._session.plan(scenario, subject.site, {})
+        plan = await self._session.plan(scenario, subject.site, self._settings)
         return self._session.start(plan, subject.site, self.idle)
 
     async def _add_directories(self) -> None:

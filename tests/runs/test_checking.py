@@ -4,7 +4,9 @@ import pytest
 from msgspec.structs import replace
 
 from fstui.model.events import RunFinished
+from fstui.model.run import Run
 from fstui.model.storage import Target
+from fstui.report import fit
 from fstui.runs import checking, simulation
 from fstui.runs.checking import Checkup, SkippedFilesystem, events_until_timeout, names_by_reason
 from fstui.runs.session import Session
@@ -111,3 +113,25 @@ async def test_run_that_reaches_its_time_limit_says_so(monkeypatch: pytest.Monke
     events = [event async for event in events_until_timeout(await checkup.begin(checkup.subjects[0]))]
     assert isinstance(finished := events[-1], RunFinished)
     assert (finished.run.status, finished.run.time_limit_s) == ("stopped", 0.0)
+
+
+async def fit_run(disk: str, *product_names: str) -> Run:
+    session, settings = simulation.session(simulation.find(disk), pace=0.0), fit.settings(product_names)
+    checkup = Checkup(session, scenario=checking.FIT, settings=settings)
+    await checkup.find_filesystems()
+    events = [event async for event in (await checkup.begin(checkup.subjects[0])).events()]
+    finished = events[-1]
+    assert isinstance(finished, RunFinished)
+    return finished.run
+
+
+@pytest.mark.parametrize("disk", ["hdd-7200-no-cache", "ssd-plp"])
+async def test_fit_for_a_product_measures_less_for_the_same_answers(disk: str) -> None:
+    complete, short = await fit_run(disk), await fit_run(disk, "etcd")
+    assert len(complete.steps) == 5
+    assert [step.name for step in short.steps] == [
+        "log, 2300 B, fdatasync", "overwrite 8 KiB, fdatasync", "O_DIRECT+fdatasync 4 KiB",
+    ]  # fmt: skip
+    assert (short.verdict, short.confidence) == (complete.verdict, complete.confidence)
+    (expected,) = (each.answer for each in complete.fit if each.product == "etcd")
+    assert ("etcd", expected) in {(each.product, each.answer) for each in short.fit}

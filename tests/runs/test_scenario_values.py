@@ -55,7 +55,7 @@ def at(settings: dict[str, Any], path: Path) -> Any:
 def steps_of(whole: Scenario, table: dict[str, Any], key: str, value: Scalar) -> tuple[PlannedStep, ...]:
     """Return the steps of one table with that setting; none if it is not meant for it."""
     alone = replace(whole, steps=[table])
-    own = {"server": table["only"]["server"][0]} if "only" in table and key != "server" else {}
+    own = {name: str(allowed[0]) for name, allowed in table.get("only", {}).items() if name != key}
     try:
         return scenarios.expand(alone, {**own, key: text_of(value)})[1]
     except Refused as refusal:
@@ -75,6 +75,7 @@ def test_every_value_reaches_a_step(name: str, key: str, value: Scalar) -> None:
     for table in whole.steps:
         own = {"seconds": "{seconds}", "server": whole.server.kind if whole.server else ""} | table
         for step in steps_of(whole, table, key, value):
+            found += value in table.get("only", {}).get(key, ())  # this value selects the table
             for path in references(own, key):
                 found += 1
                 if path[-1] == "*":
@@ -114,8 +115,9 @@ def test_each_of_several_values_has_a_step(name: str, key: str) -> None:
     _, steps = scenarios.expand(whole, {key: ",".join(map(text_of, wanted))})
     found = [step.settings.as_dict() for step in steps]
     everywhere = {value for settings in found for value in flat(settings)}
+    selected = {value for table in whole.steps for value in table.get("only", {}).get(key, ())}
     words = whole.settings[key].choices
-    assert wanted <= everywhere or isinstance(words, dict)
+    assert wanted <= everywhere | selected or isinstance(words, dict)
     assert len(steps) >= len(wanted)
 
 
