@@ -5,7 +5,9 @@ The kernel reports the maximum size of an untorn write: after a power cut, eithe
 
 ## How it was measured
 fstui only read the size: `queue/atomic_write_unit_max_bytes` of each device, and `STATX_WRITE_ATOMIC` (Linux 6.11) of a
-file in the directory of the run. The smallest of these sizes counts.
+file in the directory of the run. The size of the file counts. The filesystem derives it from its devices, or makes such
+writes untorn itself: since Linux 6.16, XFS writes them to a new place first, so its size may be larger than that of any
+device, even if no device reports one.
 
 ## What it proves, and what it does not
 The size is reported, not proven. It applies only to writes with `RWF_ATOMIC` (pwritev2) and O_DIRECT that are aligned
@@ -42,7 +44,7 @@ def untorn_writes(case: Case) -> Iterator[Conclusion]:
     label = words.label(filesystem)
     limitation = "" if by_filesystem else f" {label} itself reports nothing, so programs there cannot rely on it."
     yield Conclusion(
-        title=f"untorn writes of up to {size(min(unit_bytes for _, unit_bytes in reported))}, as reported"
+        title=f"untorn writes of up to {size(reported[0][1])}, as reported by {label}"
         if by_filesystem
         else "untorn writes reported by the device only",
         sentence=f"According to the kernel, writes with RWF_ATOMIC are untorn up to this size: {amounts}. This is not "
