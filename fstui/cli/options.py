@@ -74,7 +74,7 @@ def output_option() -> Callable[[Any], Any]:
         type=Path,
         metavar="FILE",
         callback=_check_output,
-        help="Write the result to FILE instead of stdout.",
+        help="Write the result to FILE instead of stdout, and replace FILE if it exists.",
     )
 
 
