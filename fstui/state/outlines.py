@@ -24,7 +24,7 @@ from fstui.state import paths
 from fstui.state.files import create_private_directory, read_regular, write_atomically
 
 INDEX = "runs.index"
-VERSION = 2
+VERSION = 3
 """Increase this number when the fields of an outline change."""
 MIN_NEW_OUTLINES = 20
 """Write the index if at least this many outlines are new. It is cheaper to read fewer outlines again."""
@@ -105,6 +105,7 @@ class Outline(documents.Version, frozen=True, kw_only=True, gc=False):
     started_at: str
     elapsed_s: float = 0.0
     status: RunStatus = "finished"
+    time_limit_s: float | None = None
     verdict: Verdict = "cannot-tell"
     speed: _Speed = _Speed("unknown")
     simulated: str | None = None

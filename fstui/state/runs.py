@@ -33,6 +33,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     started_at: str = ""
     elapsed_s: float = 0.0
     status: RunStatus | None = None
+    time_limit_s: float | None = None
+    """The time limit that ended the run; None if no limit did."""
     verdict: Verdict | None = None
     survived: ReplicaCutResult | None = None
     speed: Answer | None = None
@@ -201,6 +203,7 @@ def _summary(outline_file: OutlineFile, note: str, running_ids: Collection[str])
         started_at=outline.started_at,
         elapsed_s=outline.elapsed_s,
         status=_status(outline, running_ids),
+        time_limit_s=outline.time_limit_s,
         verdict=outline.verdict,
         survived=outline.replica_cut_result,
         speed=outline.speed.answer if outline.speed.title else None,

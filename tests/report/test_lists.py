@@ -154,3 +154,9 @@ def test_a_run_with_a_rate_limit_is_no_part_of_a_trend() -> None:
     limited = replace(full, limited=True, rate_per_s=64.6)
     assert history.series([full, limited, full]) == [[full, full]]
     assert "limited" in history.remarks(limited)
+
+
+def test_a_run_that_its_time_limit_ended_was_not_stopped() -> None:
+    stopped = Summary(path="/x", status="stopped", scenario="fit")
+    assert history.remarks(stopped) == ["stopped"]
+    assert history.remarks(replace(stopped, time_limit_s=20.0)) == ["time limit"]

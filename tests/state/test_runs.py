@@ -203,6 +203,11 @@ def test_a_run_that_has_not_ended_is_running() -> None:
     assert runs.status_now(runs.load("k3f9a1")) == "stopped"
 
 
+def test_the_history_has_the_time_limit_that_ended_a_run() -> None:
+    runs.save(replace(a_run("k3f9a1"), status="stopped", time_limit_s=20.0))
+    assert [(one.status, one.time_limit_s) for one in runs.history()] == [("stopped", 20.0)]
+
+
 def test_the_history_shows_the_rate_of_the_first_synced_step() -> None:
     steps = (
         Step(name="write", settings=SyncWrites(), rate_per_s=9000.0),
