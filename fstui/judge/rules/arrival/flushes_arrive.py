@@ -68,8 +68,8 @@ def _arrived(case: Case, proof: Proof) -> Conclusion:
     per_sync = words.range_text([account.arrival.per_sync for account in deepest])
     unproven = _unproven_below([accounts[proof.depth] for accounts in steps if proof.depth < len(accounts)])
     idle_unknown = first.other_flushes_per_s is None and not arrival.trace
-    synced = case.steps.synced + case.steps.synced_by_several_writers
-    basis = words.time_judged([account.arrival.part(account.step) for account in deepest], total_steps=len(synced))
+    total_steps = sum(write_step.syncs > 0 for write_step in case.steps.write_steps)
+    basis = words.time_judged([account.arrival.part(account.step) for account in deepest], total_steps)
     verified = case.lowest_devices.verified and (arrival.trace is None or arrival.devices == first.devices)
     return Conclusion(
         title=f"{per_sync} flushes per sync at {where}",

@@ -159,6 +159,12 @@ def test_noise_in_one_step_of_three_does_not_spoil_the_others() -> None:
     assert judgement.findings[0].steps == ("a", "c")
 
 
+def test_every_step_that_synced_is_counted() -> None:
+    """On slow storage, several writers sync fewer than 20 times each."""
+    slow = step("16 writers", ops=50, writers=16, flushes=0.3, share=1.0)
+    assert "based on 2 of the 3 steps that sync (2.0 s)" in verdict(None, step("a"), step("b"), slow).sentence
+
+
 def test_trace_attributes_flushes_next_to_other_writers() -> None:
     measured = step(flushes=3, share=2, changes={"trace": (traced(us=2000, others=4000, kernel=714),)})
     judgement = verdict(None, measured, idle=busy("sda", 900, "mysqld"))
