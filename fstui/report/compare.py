@@ -6,6 +6,8 @@ from types import MappingProxyType
 
 from msgspec.structs import astuple
 
+from fstui.judge.facts import Case
+from fstui.judge.speed.reasons import limits_reached
 from fstui.model.judgement import NOT_DURABLE
 from fstui.model.quantities import count
 from fstui.model.run import Run
@@ -180,6 +182,13 @@ def _other_writers(run: Run) -> str:
     return rates and f"{rates} by others"  # a narrow table shows it without the title of its column
 
 
+def _io_limits(run: Run) -> str:
+    """Return the I/O limits of the cgroup that slowed a step down."""
+    case = Case(run)
+    limits = dict.fromkeys(limit for step in run.steps for limit in limits_reached(case, step))
+    return ", ".join(f"{limit.what} {limit.value}" for limit in limits)
+
+
 def _media(target: Target | None) -> str:
     lowest = target.lowest if target else ()
     return " + ".join(dict.fromkeys(medium(node) or "unknown" for node in lowest)) or NONE
@@ -195,6 +204,7 @@ _FACTS: dict[str, Callable[[Side], str]] = {
     "host": lambda side: side.run.host.hostname,
     "medium": lambda side: _media(side.run.target),
     "target": lambda side: side.location,
+    "I/O limit": lambda side: _io_limits(side.run),
     "other writers": lambda side: _other_writers(side.run),
 }
 

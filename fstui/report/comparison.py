@@ -19,7 +19,7 @@ import msgspec
 
 from fstui.judge.words import range_text
 from fstui.model.judgement import NOT_DURABLE, VERDICTS
-from fstui.model.quantities import count, counted, duration_ns, rate, ratio
+from fstui.model.quantities import counted, duration_ns, rate
 from fstui.model.run import Run
 from fstui.model.steps import Step
 from fstui.report.figures import Counts
@@ -32,8 +32,8 @@ NOT_DURABLE_TEXT = "not durable"
 _EIGHTHS_OF_CELL = " ▏▎▍▌▋▊▉"
 _NOISE = 1.1
 """Rates that differ by less than this factor count as equal."""
-_MAX_WITH_DECIMALS, _MIN_WITH_TWO_DECIMALS = 1000, 0.1
-"""Ratios from 1000 on are shown without decimals, ratios below 0.1 with two significant digits."""
+_MIN_WITH_TWO_DECIMALS = 0.1
+"""Ratios below this one are shown with two significant digits, the others with at most three."""
 
 
 class StepRound(NamedTuple):
@@ -118,9 +118,7 @@ class Ratio(msgspec.Struct, frozen=True):
 
 
 def _digits(factor: float) -> str:
-    if factor >= _MAX_WITH_DECIMALS:
-        return count(factor)
-    return f"{factor:.2f}" if factor >= _MIN_WITH_TWO_DECIMALS else f"{factor:#.2g}"
+    return rate(float(f"{factor:.3g}")) if factor >= _MIN_WITH_TWO_DECIMALS else f"{factor:#.2g}"
 
 
 class Rank(NamedTuple):
@@ -194,22 +192,33 @@ class Comparison:
 
     @property
     def answer(self) -> str:
-        """In how many steps each side was faster than the next one, by how much, and whether that may be chance."""
+        """In how many steps each side was fastest, by what ratio to A, and whether that may be chance.
+
+        Where A was fastest, the ratio is that of the next side.
+        """
+        first = self.sides[0]
         rankings = {name: ranking for name in self.step_names if len(ranking := self.ranking(name)) > 1}
-        wins: dict[str, list[float]] = {}
-        for name, (fastest, *_) in rankings.items():
-            if lead := self.lead(name):
-                wins.setdefault(fastest.side.letter, []).append(lead.factor)
+        wins: dict[str, list[str]] = {}
+        factors: dict[str, list[float]] = {}
+        for name, (fastest, following, *_) in rankings.items():
+            if self.lead(name):
+                wins.setdefault(fastest.side.letter, []).append(name)
+                if first.rates(name):
+                    ratio = (following if fastest.side is first else fastest).ratio
+                    factors.setdefault(fastest.side.letter, []).append(ratio.factor)
         if not wins:
             return f"No clear difference in {counted(len(rankings), 'step')}." if rankings else ""
         doubtful = {ranking[0].side.letter for ranking in rankings.values() if ranking[0].not_durable}
         parts: list[str] = []
-        for letter, times in sorted(wins.items(), key=lambda win: -len(win[1])):
-            factors = " to ".join(dict.fromkeys(f"{factor:.2f}" for factor in (min(times), max(times))))
-            verb, next_words = (" was faster", "") if len(self.sides) == 2 else (" was fastest", " the next")
+        verb, following_name = (" was faster", "B") if len(self.sides) == 2 else (" was fastest", "the next")
+        for letter, names in sorted(wins.items(), key=lambda win: -len(win[1])):
+            subject = f"{following_name}: " if letter == first.letter else ""
             repeated_verb, total_text = ("", "") if parts else (verb, f" of {counted(len(rankings), 'step')}")
             durability = " but is not durable" if letter in doubtful else ""
-            parts.append(f"{letter}{repeated_verb} in {len(times)}{total_text} ({factors} ×{next_words}){durability}")
+            times = factors.get(letter, [])
+            ends = " to ".join(dict.fromkeys(_digits(end(times)) for end in (min, max) if times))
+            ratio_text = f" ({subject}{ends} × A)" if ends else ""
+            parts.append(f"{letter}{repeated_verb} in {len(names)}{total_text}{ratio_text}{durability}")
         unclear = len(rankings) - sum(map(len, wins.values()))
         return self.trust.condition + ", ".join(parts) + (f"; undecided in {unclear}." if unclear else ".")
 
@@ -287,9 +296,9 @@ def remarks(ranked: Sequence[Rank]) -> Iterator[str]:
             yield f"{rank.side.letter}: median of {len(rank.side.rounds)} rounds, {spread}"
         if rank.not_durable:
             position = "the fastest," if rank is ranked[0] else "faster than some,"
-            durable = next(other for other in reversed(ranked) if other.side.may_be_durable)
-            factor = f"{ratio(rank.step.rate_per_s / durable.step.rate_per_s)} × {durable.side.letter}"
-            yield f"! {rank.side.letter}, {position} is not durable: it does not wait for syncs ({factor})"
+            base = min(other.side.letter for other in ranked)
+            factor = "" if rank.side.letter == base else f" ({_digits(rank.ratio.factor)} × {base})"
+            yield f"! {rank.side.letter}, {position} is not durable: it does not wait for syncs{factor}"
         elif rank.ratio.undecided:
             yield f"= {rank.side.letter}: no clear difference in {rank.ratio.rounds} rounds: the interval contains 1"
 
