@@ -24,6 +24,7 @@ from fstui.storage.layers.devices.links import link
 
 UNDECIDED = "undecided"
 _COUNT_FLUSHES = "Run fsync-rate there: it counts the flushes of each sync."
+_SLOW_STORAGE = "Run fsync-rate there: on slow storage, its steps take longer."
 _MORE_SECONDS = "Run fsync-rate there with longer steps, for example with '--set seconds=30'."
 _AS_ROOT = "Run it again as root: the kernel's trace shows flushes that no device counts."
 _OTHER_REMEDY = "Fix the cause of the error, then run again."
@@ -140,12 +141,16 @@ def _reason(case: Case) -> _Reason:
         sentence = f"Every step failed, so nothing can be judged. First error: {failures[0].text}."
         return "every step failed", sentence, (_REMEDIES.get(failures[0].errno, _OTHER_REMEDY),)
     if not case.steps.synced:
-        max_syncs = max((write_step.syncs for write_step in case.steps.measured if write_step.sync_method), default=0)
+        syncing = [write_step for write_step in case.steps.measured if write_step.sync_method]
+        max_syncs = max((write_step.syncs for write_step in syncing), default=0)
+        advice = _MORE_SECONDS if max_syncs else _COUNT_FLUSHES
+        if max_syncs and all(write_step.settings.enough_ops for write_step in syncing):  # as in a check
+            advice = _SLOW_STORAGE
         sentence = (
             f"To judge the flushes, one writer must sync at least {MIN_SYNCS} times in one step. The maximum here "
-            f"was {max_syncs}: run fsync-rate{' with more seconds per step' if max_syncs else ''}."
+            f"was {max_syncs}: run fsync-rate{' with more seconds per step' if advice == _MORE_SECONDS else ''}."
         )
-        return "too few syncs", sentence, (_MORE_SECONDS if max_syncs else _COUNT_FLUSHES,)
+        return "too few syncs", sentence, (advice,)
     syncs = sum(write_step.syncs for write_step in case.steps.synced)
     measured_time = words.time_measured(write_step.step for write_step in case.steps.synced)
     established = f"{count(syncs)} syncs returned in {measured_time}, and nothing contradicts durability."

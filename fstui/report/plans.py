@@ -78,7 +78,10 @@ def _amounts(plan: Plan, target: Target) -> Iterator[tuple[str, tuple[str, ...]]
     yield "next to" if plan.server else "into", (f"{target.path} ({stack_line(target)})",)
     media = {node.medium.reason for node in target.lowest if node.medium and node.medium.declared}
     yield "which is", tuple(sorted(media))
-    yield "takes", ("until stopped" if plan.seconds is None else f"about {seconds(plan.seconds)}",)
+    yield (
+        "takes",
+        ("until stopped" if plan.seconds is None else f"about {seconds(plan.seconds)}, longer on slow storage",),
+    )
     peak = short_size(plan.peak_bytes)
     yield "writes", (f"{write_volume_text(plan)}, uses at most {peak} at any time; everything is removed at the end",)
     limit = plan.rate_limit

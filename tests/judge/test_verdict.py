@@ -186,6 +186,12 @@ def test_slow_run_with_few_syncs_advises_longer_steps() -> None:
     assert "--set seconds=30" in found.next[0]
 
 
+def test_slow_check_advises_the_scenario_that_lasts_until_it_has_syncs() -> None:
+    found = verdict(on_disk(filesystem()), step(ops=15, rate=10.0, enough_ops=500)).findings[-1]
+    assert found.sentence.endswith("The maximum here was 15: run fsync-rate.")
+    assert found.next[0].startswith("Run fsync-rate there: on slow storage") and "--set" not in found.next[0]
+
+
 @pytest.mark.parametrize(
     ("located", "where"),
     [(True, "on another filesystem"), (False, "in a place that is not known")],

@@ -110,7 +110,9 @@ def test_a_step_in_one_line() -> None:
     assert step_line(FAILED, Counts(RUN)) == "O_DIRECT: failed, pwrite: Input/output error"
 
 
-@pytest.mark.parametrize(("seconds_", "words"), [(14.0, "about 14.0 s"), (None, "until stopped")])
+@pytest.mark.parametrize(
+    ("seconds_", "words"), [(14.0, "about 14.0 s, longer on slow storage"), (None, "until stopped")]
+)
 def test_a_plan_says_where_how_long_and_how_much(seconds_: float | None, words: str) -> None:
     planned = Plan(
         scenario=ScenarioRef(name="fsync-rate", title="t"), question="How many durable commits a second?", help="",
