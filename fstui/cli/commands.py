@@ -51,7 +51,7 @@ COMMANDS = {name: entry for section in SECTIONS.values() for name, entry in sect
 OLD_NAMES = {"judge": ("show", "--again"), "simulate": ("lessons", "--disks")}
 """Commands that still work but are not in the help, and the words that replace each."""
 
-_REPLACEMENTS = {"plan": "run SCENARIO DIR --plan"}
+_REPLACEMENTS = {"plan": "run SCENARIO DIR --plan", "trend": "history trend"}
 """Words that users try as a command, and the command line to use instead."""
 
 SIMULATE_COMMANDS = frozenset({"check", "fit", "list", "run", "serve", "watch"})

@@ -34,6 +34,8 @@ _ENVIRONMENT = (
     ("FSTUI_DB_PASSWORD", "password for an existing database server"),
     ("NO_COLOR=1", "no colours"),
 )
+_PAGES = {"etcd-fit": "fit", "slow": "is-it-slow", "normal": "is-it-slow", "unknown": "is-it-slow"}
+"""Other names of pages: a note of old runs, and answers about speed."""
 _MIN_BLANKS_IN_MESSAGE = 3
 """A text with at least this many blanks is a log message, and not a misspelled name."""
 
@@ -62,7 +64,7 @@ def explain(words: tuple[str, ...], format_: str) -> None:
 
     documentation = explanation.documentation()
     name = " ".join(words)
-    name = "fit" if name == "etcd-fit" else name  # old runs have a note of this name; its page is now "fit"
+    name = _PAGES.get(name.lower(), name)
     if not words:
         write_stdout(explanation.overview(None if format_ == "markdown" else width() or WIDTH))
     elif rules.has_page(name):

@@ -28,7 +28,17 @@ if TYPE_CHECKING:
     from fstui.runs.watch import WatchInProgress
 
 
-@click.command("watch")
+class _Watch(click.Command):
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            if type(error) is click.UsageError:  # unexpected extra arguments, usually a directory
+                raise click.UsageError(f"{error.message}. To watch one filesystem, use '--mount DIR'.", ctx) from error
+            raise
+
+
+@click.command("watch", cls=_Watch)
 @click.option("--pid", type=int, metavar="PID", help="Watch only this process and its children.")
 @click.option(
     "--mount", metavar="DIR", shell_complete=completion.directories, help="Watch only the filesystem of this directory."

@@ -63,6 +63,7 @@ def test_off_a_terminal_an_unknown_word_is_named(fstui: Fstui) -> None:
         ("histroy", "history"),
         ("hist", "history"),
         ("plan", "run SCENARIO DIR --plan"),
+        ("trend", "history trend"),
         ("compere a b", "compare"),
         ("shwo last --format json", "show"),
         ("help shwo", "show"),
@@ -70,6 +71,15 @@ def test_off_a_terminal_an_unknown_word_is_named(fstui: Fstui) -> None:
 )
 def test_a_misspelt_command_is_suggested(fstui: Fstui, line: str, suggested: str) -> None:
     assert f"Did you mean 'fstui {suggested}'?" in refusal(fstui(*line.split()))
+
+
+def test_watch_of_a_directory_names_its_option(fstui: Fstui) -> None:
+    assert "To watch one filesystem, use '--mount DIR'." in refusal(fstui("watch", "/tmp"))
+
+
+@pytest.mark.parametrize("word", ["slow", "normal", "unknown", "Slow"])
+def test_answers_about_speed_open_their_page(fstui: Fstui, word: str) -> None:
+    assert fstui("explain", word).stdout == fstui("explain", "is-it-slow").stdout
 
 
 def test_help_of_every_command_has_an_example() -> None:

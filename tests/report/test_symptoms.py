@@ -111,6 +111,18 @@ LINES = {
         "fedora kernel: BTRFS error (device sdc1): bdev /dev/mapper/2024-06-8tb-b errs: wr 1, rd 0, flush 1, "
         "corrupt 0, gen 0",
     ],
+    "Buffer I/O error on dev … async page read": [
+        "[  301.1] Buffer I/O error on dev sdb, logical block 0, async page read",
+        "[  301.0] blk_update_request: I/O error, dev sdb, sector 2048 op 0x0:(READ) flags 0x80700 phys_seg 1",
+        "kernel: I/O error, dev nvme0n1, sector 8 op 0x0:(READ) flags 0x0 phys_seg 1 prio class 2",
+        "critical medium error, dev sda, sector 781 op 0x0:(READ) flags 0x0 phys_seg 1 prio class 2",
+    ],
+    "No space left on device": [
+        "cp: error writing '/srv/x': No space left on device",
+        'PANIC:  could not write to file "pg_wal/xlogtemp.8": No space left on device',
+        "panic: wal: failed to write: errno ENOSPC",
+        "[ERROR] InnoDB: Disk is full writing './ibtmp1'",
+    ],
     "Remounting filesystem read-only": [
         "kernel: [12345.678] EXT4-fs error (device sda1): ext4_journal_check_start:83: comm mysqld: Detected aborted "
         "journal",
