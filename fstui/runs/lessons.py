@@ -167,10 +167,15 @@ def check(claim: Claim, runs: Mapping[str, Run]) -> CheckedClaim:
     divisor = _figure(claim.figure, _step(claim.over, runs)) if claim.over else 1.0
     value = figure / divisor if divisor else float("inf")
     format_figure = rate if claim.figure == "rate" else ratio
-    # a ratio of two figures has as many digits as a rate
-    format_value = rate if claim.over else format_figure
-    sentence = claim.says.format(value=format_value(value), of=format_figure(figure), over=format_figure(divisor))
+    of, over = format_figure(figure), format_figure(divisor)
+    # a ratio of two figures has as many digits as a rate, and is that of the figures as they are shown
+    value_text = rate(_shown(of) / (_shown(over) or divisor)) if claim.over and divisor else format_figure(value)
+    sentence = claim.says.format(value=value_text, of=of, over=over)
     return CheckedClaim(sentence, claim.least <= value <= claim.most)
+
+
+def _shown(figure: str) -> float:
+    return float(figure.replace("\xa0", ""))
 
 
 def _step(reference: str, runs: Mapping[str, Run]) -> Step:

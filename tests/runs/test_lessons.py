@@ -1,12 +1,14 @@
 """Every lesson is run as fast as possible, and its claims are checked."""
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
 from fstui.model.errors import Refused
 from fstui.model.events import RunFinished, StepProgressed
+from fstui.model.quantities import rate
 from fstui.model.run import Run
 from fstui.report import glossary as words
 from fstui.runs import lessons, simulation
@@ -31,10 +33,20 @@ async def results(lesson: Lesson) -> dict[str, Run]:
     return found
 
 
+def assert_ratios_are_those_shown(sentences: Iterable[str]) -> None:
+    """Sentences such as "7.50 times as fast: 222/s instead of 29.6/s"."""
+    for sentence in sentences:
+        if found := re.search(r"([\d.\xa0]+) times.*?([\d.\xa0]+)/s .*?([\d.\xa0]+)/s", sentence):
+            factor, of, over = found.groups()
+            assert factor == rate(float(of.replace("\xa0", "")) / float(over.replace("\xa0", ""))), sentence
+
+
 @pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
 async def test_the_claims_of_lessons_hold(lesson: Lesson) -> None:
     runs = await results(lesson)
-    assert [found for claim in lesson.claims if not (found := lessons.check(claim, runs)).holds] == []
+    claims = [lessons.check(claim, runs) for claim in lesson.claims]
+    assert [claim for claim in claims if not claim.holds] == []
+    assert_ratios_are_those_shown(claim.sentence for claim in claims)
     assert all(run.simulated for run in runs.values())
     lowest, highest = lesson.rates_per_s
     steps = [step for run in runs.values() for step in run.steps if step.name != "power cut"]
