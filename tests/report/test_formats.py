@@ -186,6 +186,13 @@ def test_one_verdict_is_1_and_every_other_is_0() -> None:
     assert len(found) == 7 and [word for word, value in found.items() if value] == ["suspicious"]
 
 
+def test_confidence_is_a_metric_of_its_own() -> None:
+    """A label of every verdict would read as "not lost, with high confidence"."""
+    found = {sample.labels["confidence"]: sample.value for sample in samples(RUN, "fstui_confidence")}
+    assert found == {"low": 0, "medium": 0, "high": 1}
+    assert not any("confidence" in sample.labels for sample in samples(RUN, "fstui_verdict"))
+
+
 def test_each_step_has_metrics_in_base_units() -> None:
     assert of_step(RUN, "fstui_step_operations_per_second") == {"write, no sync": 211402.0, "fdatasync": 840.0}
     assert of_step(RUN, "fstui_step_flushes_per_sync") == {"fdatasync": 1.0}
@@ -200,7 +207,7 @@ def test_what_failed_or_was_not_counted_is_left_out() -> None:
     assert "O_DIRECT" not in of_step(FAILED_RUN, "fstui_step_")
     empty = Run(id="a", started_at="no time")
     assert {each.name for each in samples(empty)} == {
-        "fstui_verdict", "fstui_run_duration_seconds", "fstui_run_written_bytes",
+        "fstui_verdict", "fstui_confidence", "fstui_run_duration_seconds", "fstui_run_written_bytes",
     }  # fmt: skip
 
 

@@ -6,9 +6,9 @@ measured is left out; it is never 0.
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
-from fstui.model.judgement import VERDICTS
+from fstui.model.judgement import VERDICTS, Confidence
 from fstui.model.run import Run
 from fstui.model.steps import Step
 from fstui.report import figures
@@ -41,8 +41,10 @@ def render(report: Report, width: int | None = None) -> str:
 
 def _metrics(run: Run) -> Iterator[tuple[str, str, str, Iterable[Value]]]:
     """Yield name, type, help and values of each metric. A name ends with the unit."""
-    verdicts = [Value(name == run.verdict, {"verdict": name, "confidence": run.confidence}) for name in VERDICTS]
+    verdicts = [Value(name == run.verdict, {"verdict": name}) for name in VERDICTS]
     yield "fstui_verdict", "gauge", "1 for the verdict of the run, 0 for all others.", verdicts
+    confidences = [Value(name == run.confidence, {"confidence": name}) for name in get_args(Confidence)]
+    yield "fstui_confidence", "gauge", "1 for the confidence of the verdict, 0 for all others.", confidences
     speeds = [Value(speed == run.speed.answer, {"speed": speed}) for speed in SPEED_GLYPHS if run.speed.title]
     yield "fstui_speed", "gauge", "1 for the speed of the storage, 0 for all other answers.", speeds
     yield "fstui_run_started_timestamp_seconds", "gauge", "Start of the run.", _started(run)
