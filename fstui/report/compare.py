@@ -182,6 +182,12 @@ def _other_writers(run: Run) -> str:
     return rates and f"{rates} by others"  # a narrow table shows it without the title of its column
 
 
+def _status(run: Run) -> str:
+    """Return why the run ended early; empty if it finished."""
+    status = "time limit" if run.time_limit_s is not None else run.status
+    return "" if status == "finished" else status
+
+
 def _io_limits(run: Run) -> str:
     """Return the I/O limits of the cgroup that slowed a step down."""
     case = Case(run)
@@ -200,7 +206,7 @@ _FACTS: dict[str, Callable[[Side], str]] = {
     "speed": lambda side: (
         f"{SPEED_GLYPHS[side.run.speed.answer]} {side.run.speed.answer}" if side.run.speed.title else ""
     ),
-    "status": lambda side: "" if side.run.status == "finished" else side.run.status,
+    "status": lambda side: _status(side.run),
     "host": lambda side: side.run.host.hostname,
     "medium": lambda side: _media(side.run.target),
     "target": lambda side: side.location,

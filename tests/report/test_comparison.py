@@ -178,6 +178,8 @@ def test_what_is_equal_in_all_runs_is_said_once() -> None:
     legend = report.sections[1]
     assert legend.header[4:] == ("CONFIDENCE", "STATUS")
     assert [tuple(map(cell_text, row))[4:] for row in legend.rows] == [("high", "–"), ("low", "stopped")]
+    limited = replace(run("c", 1.0), status="stopped", time_limit_s=20.0)
+    assert cell_text(comparison_report([run("a", 1.0), limited]).sections[1].rows[1][4]) == "time limit"
     (notes,) = [section for section in report.sections if section.title == NOTES_TITLE]
     assert notes.lines[0].startswith("The same in both: scenario odirect-truth; host db7; ")
 
