@@ -29,6 +29,9 @@ WRITEBACK_DELAY_S = 30.0
 """The kernel keeps written data in memory for about this time before it writes the data to the device."""
 MIN_CAUSE_BYTES_PER_S = 4 << 20
 """If a device transferred less than this, the transfers did not slow it down."""
+MAX_COUNTED_FACTOR = 4
+"""For a small write to a large folio, the kernel counts the whole folio. A process that seems to have written more than
+this many times what its devices wrote is not named as the cause. A smaller factor may be due to compression."""
 MIN_CAUSE_SHARE = 0.3
 """A program counts as the cause if it did at least this share of the device's work, or if it waited for at least this
 share of the time that the affected program waited."""
@@ -223,6 +226,11 @@ class IncidentFacts:
         self.windows = [window for window in until_end if window.at > start]
         self.writing_windows = [window for window in until_end if window.at > start - WRITEBACK_DELAY_S]
         """``windows`` and earlier ones, because the kernel writes data to the device up to WRITEBACK_DELAY_S later."""
+        self.writing_seconds = [
+            second
+            for second in records.seconds
+            if any(window.at - window.elapsed_s < second.at <= window.at for window in self.writing_windows)
+        ]
         self.waits = [wait for window in self.windows for wait in window.waits if not wait.kernel]
         self.own_waits = [wait for wait in self.waits if waits and (wait.program, wait.file) == longest_key]
         self.memory_share = pressure_share(self.seconds, MEMORY)
@@ -459,7 +467,11 @@ def _other_program(facts: IncidentFacts) -> Explanation | None:
     if not facts.is_device_slow:
         return None
     processes = transfers(facts.writing_windows)
-    writers = [process for process in processes if facts.devices.intersection(process.devices)]
+    writers = [
+        process
+        for process in processes
+        if facts.devices.intersection(process.devices) and not _exceeds_devices(facts, process)
+    ]
     writer = max(writers, key=lambda process: process.written, default=None)
     if writer and _may_be_cause(facts, writer.written, sum(counters.written_kib for counters in facts.counters)):
         is_itself = writer.program == facts.program
@@ -472,6 +484,15 @@ def _other_program(facts: IncidentFacts) -> Explanation | None:
         clause = f"{_latency_rose(facts)} while {_label(reader)} read {_rate_text(reader.read, reader, facts)}"
         return Explanation("reader", clause, reader)
     return None
+
+
+def _exceeds_devices(facts: IncidentFacts, process: ProcessIo) -> bool:
+    """Return whether a process seems to have written far more than its devices wrote or still have to write."""
+    seconds = facts.writing_seconds
+    counters = [counters for second in seconds for counters in second.devices if counters.device in process.devices]
+    unwritten_kib = max((sum(second.memory_kib) for second in seconds), default=0)
+    kib = sum(counter.written_kib for counter in counters) + unwritten_kib
+    return process.written > MAX_COUNTED_FACTOR * kib * 1024
 
 
 def _may_be_cause(facts: IncidentFacts, program_bytes: int, device_kib: int) -> bool:

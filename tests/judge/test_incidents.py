@@ -61,6 +61,7 @@ TAR = ProcessIo(program="tar", pid=99, read=3_000_000_000, written=0)
 FSTRIM = (Discarder(program="fstrim", device="vda", bytes=300 << 20),)
 ON_VDB, NO_FILE = replace(RSYNC, devices=("vdb",)), replace(RSYNC, devices=())
 OWN = replace(RSYNC, program="etcd", pid=812)
+WHOLE_FOLIOS = replace(RSYNC, written=25 * RSYNC.written)
 ALL_SLOWER = replace(ETCD, syncs=100, waited_ms=5000, longest_ms=90, p50_us=50_000, limits=("vda wiops 20",))
 
 
@@ -80,6 +81,7 @@ def with_postgres(at_s: int) -> Window:
         pytest.param(ELSEWHERE, waiting(stalled(), processes=(ON_VDB,)), "device", "", id="a writer to another device"),
         pytest.param(SLOW, waiting(stalled(), processes=(ON_VDB,)), "device", "", id="a writer with files elsewhere"),
         pytest.param(SLOW, waiting(stalled(), processes=(NO_FILE,)), "device", "", id="a writer without a file"),
+        pytest.param(SLOW, waiting(stalled(), processes=(WHOLE_FOLIOS,)), "device", "", id="counted in whole folios"),
         pytest.param(SLOW, waiting(stalled(syncing("syncer", syncs=4)), stalled()), "syncs", "syncer", id="a newcomer"),
         pytest.param(
             SLOW, waiting(stalled(), syncing("postgres", waited_ms=9000)), "syncs", "postgres", id="a neighbour"

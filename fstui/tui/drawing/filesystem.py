@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
+from math import inf
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
@@ -81,7 +82,7 @@ def detail(
         path = io_path.tree(target, width, activity_by_device)
         if columns == 1 and 0 < height <= 1 + len(conclusions) + len(path):
             path = io_path.tree(target, width)  # the whole path is worth more than numbers
-        lines += [*path, *_users(target, activity, width)]
+        lines += [*path, *_users(target, stats, activity, width)]
         if target.silent_s is not None:
             hangs = "its server or its disk hangs. A run there would hang too."
             silence = f"{target.source} has not answered for {target.silent_s:.0f} s: {hangs}"
@@ -206,9 +207,15 @@ def _mean_time(ms: float | None) -> str:
     return "" if ms is None else f" at {duration_ns(ms * 1e6)}"
 
 
-def _users(target: Target, activity: HostActivity, width: int) -> Iterator[Text]:
+def _users(target: Target, stats: Mapping[str, IoStats], activity: HostActivity, width: int) -> Iterator[Text]:
     users = [writer for writer in activity.writers if target.mount_point in writer.mounts]
-    labels = [f"{writer.name} ({writer.pid}) {size(_rounded(writer.bytes_per_s))}/s" for writer in users[:_MAX_WRITERS]]
+    counted = [stats[node.id].per_s("written_bytes") for node in target.devices if node.id in stats]
+    device_per_s = sum(filter(None, counted)) if counted and None not in counted else inf
+    labels = []
+    for writer in users[:_MAX_WRITERS]:
+        # the kernel counts whole folios for a process, which may be 25 times what it writes
+        bound = "≤ " if writer.bytes_per_s > device_per_s else ""
+        labels.append(f"{writer.name} ({writer.pid}) {bound}{size(_rounded(writer.bytes_per_s))}/s")
     if labels:
         yield line(("   who   ", FAINT), fit_list(", ".join(labels), width - 10))
     if labels and activity.hidden:
