@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from fstui.measure.kinds.servers import DURABLE_OPTIONS, Server, option_text
 from fstui.measure.kinds.sysbench import Queries, ReportedLatency, Sysbench, SysbenchFigures
+from fstui.model.plan import PlannedStep
 from fstui.model.quantities import count, counted, duration_ns, rate, ratio, short_size, two_decimals
 from fstui.model.run import Run
 from fstui.model.steps import Step
@@ -18,6 +19,7 @@ from fstui.storage.layers.zfs.datasets import PROPERTIES
 AT_MOST = "≤ "
 """This stands before a count that includes flushes of other processes."""
 PREFIX = "oltp_"
+DURABLE_AND_NOT = "Durable against not durable"
 _ROWS = {
     "queries read": "queries_read",
     "write": "queries_write",
@@ -80,8 +82,34 @@ def _database_step(step: Step) -> DatabaseStep | None:
 
 
 def tables(run: Run) -> list[Section]:
-    sections = (workloads(run), by_clients(run), _durable_and_not(run))
+    sections = (_durable_and_not(run), workloads(run), by_clients(run))
     return [section for section in sections if not section.empty]
+
+
+def name_with_server(planned: PlannedStep) -> str:
+    """Return the name of a step. The name of a database step also says which server it is."""
+    settings = planned.settings
+    if isinstance(settings, Sysbench) and settings.server not in planned.name:
+        return f"{settings.kind.title} {planned.name}"
+    return planned.name
+
+
+def written_steps(run: Run) -> list[Step]:
+    return [database.step for database in database_steps(run) if not database.settings.read_only]
+
+
+def headline(run: Run) -> str:
+    """Return ``MariaDB 10.11.19: 513 tx/s synced, 1 303 tx/s unsynced``; empty without transactions that write."""
+    best: dict[str, dict[str, float]] = {}  # server → are commits synced? → transactions per second
+    for database in database_steps(run):
+        if database.step in written_steps(run):
+            rates = best.setdefault(database.server.title, {})
+            word = "unsynced" if database.server.lossy else "synced"
+            rates[word] = max(database.tps, rates.get(word, 0.0))
+    sides = {
+        server: ", ".join(f"{rate(tps)} tx/s {word}" for word, tps in rates.items()) for server, rates in best.items()
+    }
+    return "; ".join(f"{server}: {text}" for server, text in sides.items())
 
 
 def workloads(run: Run) -> Section:
@@ -227,14 +255,14 @@ def _durable_and_not(run: Run) -> Section:
     complete = (pair for pair in pairs.values() if len(pair) == 2 and not pair[True].settings.read_only)
     rows = tuple(_pair(counts, pair[True], pair[False]) for pair in complete)
     header = ("", "durable tps", "not durable", "factor", "flushes/trx")
-    return Section("Durable against not durable", header, rows, labelled=True)
+    return Section(DURABLE_AND_NOT, header, rows, labelled=True)
 
 
 def _pair(counts: figures.Counts, durable: DatabaseStep, lossy: DatabaseStep) -> tuple[str, ...]:
     return (
         f"{durable.server.title} {durable.workload}",
         rate(durable.tps),
-        rate(lossy.tps) + (" (processor)" if lossy.figures.limited_by_processor else ""),
+        rate(lossy.tps) + (" (CPU)" if lossy.figures.limited_by_processor else ""),
         f"{ratio(lossy.tps / durable.tps)} ×" if durable.tps else NONE,
         f"{flushes(counts, durable)} → {flushes(counts, lossy)}",
     )

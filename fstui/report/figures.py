@@ -22,6 +22,9 @@ BY_HAND = "by hand"
 PER_TRANSACTION = "/trx"
 """This stands after the flushes per transaction, in a column of flushes per sync."""
 
+HIGH_AND_LOW = "high: each commit is durable; low: a power cut loses the last commits"
+"""What the names of database steps mean."""
+
 
 def figures_text(step: Step | Snapshot) -> str:
     """Return the figures that this kind of step reports instead of a rate, or an empty string."""
@@ -51,7 +54,7 @@ def step_notes(steps: Sequence[Step], counts: Counts) -> list[str]:
         reason = f"fstui's share is unknown, because other processes or layers also wrote to {shared}"
         notes.append(f"{NONE} in {', '.join(columns)}: {no_syncs}{reason}")
     if any(step.settings.needs_server and {"high", "low"} & set(step.name.split()) for step in steps):
-        notes.append("high: each commit is durable; low: a power cut loses the last commits")
+        notes.append(HIGH_AND_LOW)
     return notes
 
 

@@ -16,12 +16,15 @@ from fstui.report.sections import Cell, Report, Section, Value, records
 from fstui.report.text import GLYPHS, verdict_line
 
 ANSWERS: dict[Fitness, str] = {
-    "fits": "✓ fits", "light-load": "~ light load", "within-limit": "✓ within its limit", "does-not-fit": "✗ too slow",
+    "fits": "✓ fits", "light-load": "~ light load", "within-limit": "✓ within limit", "does-not-fit": "✗ too slow",
     "not-known": "? not known",
 }  # fmt: skip
 _TOO_SLOW_NOW = "✗ too slow now"
 """The answer if there are known reasons other than the disk."""
 _HEADER = ("PRODUCT", "", "MEASURED", "REQUIRED")
+_ENOUGH: tuple[Fitness, ...] = ("fits", "light-load", "within-limit")
+"""The answers of a storage that is fast enough, best first."""
+_MAX_NAMES = 2
 _IF_REAL = ", only if the syncs are real"
 _RECORDS = (
     "directory", "run", "verdict", "confidence", "product", "answer", "rate_per_s", "p99_ns", "longest_ns", "measured",
@@ -71,6 +74,16 @@ def sections(run: Run, product_names: Sequence[str] = ()) -> tuple[Section, Sect
         lines.append(f"Too slow now: {'; '.join(reasons)}. So the disk may not be the cause.")
     compared = Section("Compared with what products require", _HEADER, rows, tuple(lines))
     return compared, Section(_ONE_CLIENT + _IF_REAL * (not trusted), points=points)
+
+
+def headline(run: Run) -> str:
+    """Return ``too slow for etcd · fits Proxmox VE +3``; empty if no product was measured."""
+    too_slow = [fit.product for fit in run.fit if fit.answer == "does-not-fit"]
+    enough = [fit.product for answer in _ENOUGH for fit in run.fit if fit.answer == answer]
+    more = f" +{len(enough) - _MAX_NAMES}" if len(enough) > _MAX_NAMES else ""
+    parts = [f"too slow for {', '.join(too_slow)}"] if too_slow else []
+    parts += [f"fits {', '.join(enough[:_MAX_NAMES])}{more}"] if enough else []
+    return " · ".join(parts)
 
 
 def _fits(run: Run | None, product_names: Sequence[str]) -> tuple[Fit, ...]:
@@ -159,7 +172,7 @@ def is_unanswered(run: Run, product_names: Sequence[str]) -> bool:
 
 
 def _answer(fit: Fit, *, trusted: bool) -> Cell | str:
-    if not trusted and fit.answer in ("fits", "light-load", "within-limit"):
+    if not trusted and fit.answer in _ENOUGH:
         return Cell("? fits only if the syncs are real", fit.answer, "")
     style = {"fits": "normal", "does-not-fit": "slow"}.get(fit.answer, "")
     return Cell(_TOO_SLOW_NOW if fit.reasons else ANSWERS[fit.answer], fit.answer, style)

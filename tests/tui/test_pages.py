@@ -7,7 +7,8 @@ from textual.pilot import Pilot
 from fstui.report import compare, explanation, glossary
 from fstui.tui.drawing.cells import headline
 from fstui.tui.drawing.compare import blocks
-from fstui.tui.screens.page_screen import PageScreen, card_lines, comparison_screen, explain_screen, split_cards
+from fstui.tui.drawing.report import card_lines
+from fstui.tui.screens.page_screen import PageScreen, comparison_screen, explain_screen, split_cards
 from fstui.tui.styles import WARNING
 from tests.factories import busy, screens
 from tests.tui.conftest import PreparedApp

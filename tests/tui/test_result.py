@@ -89,17 +89,43 @@ async def test_products_that_it_is_fast_enough_for_are_below() -> None:
         assert any(line.split() == ["etcd", "✓", "fits", "900/s", "50/s"] for line in screen_lines(pilot.app))
 
 
+NORMAL = Speed(answer="normal", title="fsync 797/s; enough for etcd")
+DURABLE, LOSSY = (database("oltp_read_write", tps, 90, durable=tps < 50) for tps in (15.49, 102.0))
+
+
 async def test_tables_of_databases_are_below_the_steps() -> None:
-    durable, other = (database("oltp_read_write", tps, 90, durable=tps < 50) for tps in (15.49, 102.0))
-    async with opened(msgspec.structs.replace(screens.RUN, steps=(durable, other))) as pilot:
-        await pilot.press("end")
-        seen: list[str] = []
-        while not seen or seen[-1] != screen_lines(pilot.app)[2]:
-            seen.append(screen_lines(pilot.app)[2])
-            await pilot.press("up")
-        page = "\n".join(seen)
-        assert "MariaDB 10.11.19" in page
-        assert "Durable against not durable" in page
+    async with opened(msgspec.structs.replace(screens.RUN, steps=(DURABLE, LOSSY))) as pilot:
+        assert isinstance(pilot.app.screen, ResultScreen)
+        names = [detail.title for detail in pilot.app.screen.details]
+        assert names[:2] == ["Durable against not durable", "Workloads by configuration"]
+        await pilot.press("end", "v")
+        page = "\n".join(screen_lines(pilot.app))
+        assert "MariaDB 10.11.19" in page and "Durable against not durable" in page
+
+
+async def test_a_run_of_databases_opens_with_their_rates() -> None:
+    run = msgspec.structs.replace(screens.RUN, verdict="consistent", speed=NORMAL, steps=(DURABLE, LOSSY))
+    async with opened(run) as pilot:
+        lines = screen_lines(pilot.app)
+        assert "MariaDB 10.11.19: 15.5 tx/s synced, 102 tx/s unsynced" in lines[2]
+        assert lines[4].split()[:4] == ["MariaDB", "10.11.19", "read_write", "15.5"]
+
+
+@pytest.mark.parametrize(("verdict", "section"), [("consistent", True), ("cannot-tell", True), ("not-durable", False)])
+async def test_a_slow_result_opens_with_the_reason(verdict: Verdict, section: bool) -> None:
+    run = msgspec.structs.replace(screens.RUN, verdict=verdict, speed=STALLED)
+    async with opened(run) as pilot:
+        assert isinstance(pilot.app.screen, ResultScreen)
+        assert (pilot.app.screen.chosen == pilot.app.screen.details[0]) == section
+
+
+async def test_a_fit_opens_with_the_products() -> None:
+    etcd = Fit(product="etcd", does="", answer="fits", measured="900/s", required="50/s", step="log", source="etcd.io")
+    fit = msgspec.structs.replace(screens.SCENARIO, name="fit")
+    run = msgspec.structs.replace(screens.RUN, verdict="consistent", speed=NORMAL, scenario=fit, fit=(etcd,))
+    async with opened(run) as pilot:
+        lines = screen_lines(pilot.app)
+        assert "fits etcd" in lines[2] and lines[4].split() == ["etcd", "✓", "fits", "900/s", "50/s"]
 
 
 async def test_a_step_without_a_rate_is_shown_in_words() -> None:

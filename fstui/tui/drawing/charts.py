@@ -70,7 +70,7 @@ def p99_scale(timelines: Iterable[Sequence[TimelinePoint]]) -> LogScale:
 
 
 def _p99(point: TimelinePoint) -> int | None:
-    return point.p99_ns or point.max_ns
+    return point.p99_ns or point.max_ns or point.p50_ns  # of a database, only the p95 is known
 
 
 def sparkline(timeline: Sequence[TimelinePoint], width: int, scale: LogScale) -> str:

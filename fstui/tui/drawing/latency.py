@@ -12,9 +12,9 @@ from rich.text import Text
 
 from fstui.model.quantities import duration_ns, rate
 from fstui.model.run import Run
-from fstui.model.steps import Latency, PendingOperation, Step, TimelinePoint
+from fstui.model.steps import Latency, PendingOperation, Snapshot, Step, TimelinePoint
 from fstui.report import latency_map
-from fstui.report.latency_map import MIN_OPS, REFERENCES, REVOLUTION, LogScale, Mark, Slice, with_ends
+from fstui.report.latency_map import REFERENCES, REVOLUTION, LogScale, Mark, Slice, with_ends
 from fstui.tui.drawing.cells import StyledText, draw_frame, fit, line, rule
 from fstui.tui.drawing.charts import axis_labels, braille_cell, round_up, without_zeros
 from fstui.tui.styles import AREA, BAD, FAINT, TIME, WARNING, shades
@@ -33,10 +33,10 @@ _SOME_SHARE, _MANY_SHARE = 0.02, 0.25
 HEAT = shades(TIME)
 """Styles of cells with few, some or many of the operations in about this time."""
 LEGEND = (
-    (f"of {MIN_OPS}+ operations: ", FAINT),
-    ("≤\xa02\xa0% ", FAINT),
+    ("share of the operations: ", FAINT),
+    ("few ", FAINT),
     *(("⣿", style) for style in HEAT),
-    (" ≥\xa025\xa0%", FAINT),
+    (" many", FAINT),
 )
 _UNITS = (("s", 1e9), ("ms", 1e6), ("µs", 1e3), ("ns", 1.0))
 _ARROWS = "↑ above, ↓ below"
@@ -69,7 +69,7 @@ class MapWindow(msgspec.Struct, frozen=True):
 def step_view(run: Run, step: Step) -> LatencyView:
     marks = latency_map.marks(run, step.name, step.settings)
     failed = step.error is not None
-    return LatencyView(step.timeline, step.elapsed_s, max(step.elapsed_s, 1e-3), marks, step.latency_ns, None, failed)
+    return LatencyView(timeline(step), step.elapsed_s, max(step.elapsed_s, 1e-3), marks, step.latency_ns, None, failed)
 
 
 def heat_maps(
@@ -102,7 +102,7 @@ def heat_map(view: LatencyView, width: int, height: int, axis: LogScale | None =
     marks_width = MARKS_WIDTH if width >= MIN_WIDTH_WITH_MARKS else 0
     cells, rows = max(width - LABEL_WIDTH - marks_width, 4), max(height - 1, 1)
     stalled_ns = view.stall.elapsed_s * 1e9 if view.stall else 0.0
-    axis = axis or latency_map.axis(view.timeline, view.marks, stalled_ns)
+    axis = _with_even_decades(axis or latency_map.axis(view.timeline, view.marks, stalled_ns), rows)
     window = _window(view, cells)
     drawn = _cells(view, axis, window, rows)
     labels, mark_labels = _axis_labels(axis, rows), _mark_labels(view, axis, rows) if marks_width else {}
@@ -115,28 +115,61 @@ def heat_map(view: LatencyView, width: int, height: int, axis: LogScale | None =
     ]
 
 
+def _with_even_decades(axis: LogScale, rows: int) -> LogScale:
+    """Extend the axis at its top, if little is missing until each decade is a whole number of rows."""
+    decades = log10(axis.high / axis.low)
+    rows_per_decade = max(floor(rows / decades + 1e-9), 1)
+    even = LogScale(axis.low, axis.low * 10 ** (rows / rows_per_decade))
+    return even if rows / rows_per_decade <= decades + 1 else axis
+
+
+def timeline(step: Step | Snapshot) -> Sequence[TimelinePoint]:
+    """Return the latencies over time: of a database, those that its clients report for each second."""
+    return (step.figures.timeline() if step.figures else ()) or step.timeline
+
+
+def chart(view: LatencyView, width: int, height: int) -> list[Text]:
+    """Draw the heat map, or the p95 of each second if nothing else is known."""
+    if any(point.p99_ns or point.max_ns for point in view.timeline) or not view.timeline:
+        return heat_map(view, width, height)
+    return _bars(view, lambda point, _: float(point.p50_ns or 0), duration_ns, TIME, width=width, height=height)
+
+
 def rates(view: LatencyView, width: int, height: int) -> list[Text]:
     """Draw the operations per second of a step over the same time as the map."""
+    return _bars(view, lambda point, length_s: point.ops / length_s, rate, AREA, width=width, height=height)
+
+
+def _bars(
+    view: LatencyView,
+    value: Callable[[TimelinePoint, float], float],
+    to_text: Callable[[float], str],
+    colour: str,
+    *,
+    width: int,
+    height: int,
+) -> list[Text]:
+    """Draw a value over time, from 0. ``value``: returns it for a point and its length in seconds."""
     columns, rows = max(width - LABEL_WIDTH - 2, 4), max(height - 1, 1)
     window, column_s = _window(view, columns), _window(view, columns).length_s / columns
-    ops, covered_s = [0.0] * columns, [0.0] * columns
+    sums, covered_s = [0.0] * columns, [0.0] * columns
     for point, end_s in with_ends(view.timeline, view.elapsed_s or 1.0):
         for x in range(max(int((point.t_s - window.start_s) / column_s), 0), columns):
             start_s = window.start_s + x * column_s
             if start_s >= end_s:
                 break
             shared_s = min(end_s, start_s + column_s) - max(point.t_s, start_s)
-            ops[x] += point.ops * shared_s / (end_s - point.t_s)
+            sums[x] += value(point, end_s - point.t_s) * shared_s
             covered_s[x] += shared_s
-    per_second = [done / time_s if time_s > 0 else None for done, time_s in zip(ops, covered_s, strict=True)]
-    top = round_up(max((value for value in per_second if value), default=1.0))
-    dots = [0 if value is None else max(round(value / top * rows * 4), 1) for value in per_second]
-    labels = {rows - 1: without_zeros(rate(top)), 0: "0"}
+    means = [total / time_s if time_s > 0 else None for total, time_s in zip(sums, covered_s, strict=True)]
+    top = round_up(max((mean for mean in means if mean), default=1.0))
+    dots = [0 if mean is None else max(round(mean / top * rows * 4), 1) for mean in means]
+    labels = {rows - 1: without_zeros(to_text(top)), 0: "0"}
     return [
         *(
             line(
                 (f"{labels.get(row, ''):>{LABEL_WIDTH - 2}} {'┤' if row in labels else '│'}", FAINT),
-                ("".join(braille_cell(filled, filled, row) for filled in dots), AREA),
+                ("".join(braille_cell(filled, filled, row) for filled in dots), colour),
             )
             for row in reversed(range(rows))
         ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import product
@@ -10,19 +11,37 @@ from typing import NamedTuple
 from rich.cells import cell_len
 from rich.text import Text
 
+from fstui.model.judgement import NOT_TRUSTED, TOO_SLOW, Finding, Speed
 from fstui.model.run import Run
-from fstui.report import comparison, io_path, references
+from fstui.model.steps import Step
+from fstui.report import comparison, databases, figures, io_path, references, replicas
 from fstui.report import fit as products
 from fstui.report import run as report
 from fstui.report.database_details import notes
 from fstui.report.formats import plain
-from fstui.report.sections import Section
+from fstui.report.sections import Section, cell_style
 from fstui.report.text import GLYPHS, SPEED_GLYPHS
-from fstui.tui.drawing.cells import fit, labelled_lines, line, name_lines, paragraph, selectable_row, side_by_side
-from fstui.tui.styles import AREA, FAINT, HEAD, speed_style, verdict_style
+from fstui.runs.checking import FIT
+from fstui.tui.drawing.cells import (
+    Card,
+    fit,
+    labelled_lines,
+    line,
+    name_lines,
+    paragraph,
+    rule,
+    selectable_row,
+    side_by_side,
+    spread,
+)
+from fstui.tui.styles import AREA, BAD, FAINT, GOOD, HEAD, KEY, speed_style, verdict_style
 
 IS_IT_SLOW = "is-it-slow"
+NEXT = "What to do next"
+PART_STYLES = {"": "", "arrived": GOOD, "dropped": BAD, "unknown": ""}
 IO_PATH = "I/O path"
+_FULL_PRODUCTS_FROM = 98
+"""From this width, the table of products also shows what they recommend, and the consequence of a missed limit."""
 _TERM_WIDTH, _TERM_TEXT_WIDTH, _TERM_COLUMN_FROM, _TWO_TERMS_FROM = 20, 110, 100, 145
 """From these widths, a term has a column of its own, and two terms are side by side."""
 
@@ -31,10 +50,27 @@ class Detail(NamedTuple):
     """One row below the steps of a result, and what it shows when it is selected."""
 
     title: str
-    draw: Callable[[int], list[Text]]
+    draw: Callable[[int], list[Text]] = partial(labelled_lines, (), "")
     """Draws it for a width."""
     page: str = ""
     """The rule whose page explains it."""
+    answers: bool = False
+    """Whether it answers the question of the scenario, or the headline. The result opens with it."""
+    is_table: bool = False
+    finding: Finding | None = None
+    """Drawn instead of ``draw``."""
+    step: Step | None = None
+    """The step whose latency is shown next to it."""
+
+
+def card_lines(card: Card, width: int, height: int = 0) -> list[Text]:
+    """Draw a card below its title. A first line that repeats the title is left out."""
+    title, draw = card
+    drawn = list(draw(width))
+    if not title:
+        return drawn
+    repeats_title = bool(drawn) and drawn[0].plain.strip() == title
+    return [rule(width, title, style=KEY if title == NEXT else HEAD), *drawn[repeats_title:]]
 
 
 def section_lines(section: Section, width: int) -> list[Text]:
@@ -51,12 +87,15 @@ def section_lines(section: Section, width: int) -> list[Text]:
         text.highlight_words([f"{glyph} {answer}"], style)
     for text in table:
         text.highlight_regex("[▁-▏]+", AREA)
+    for text, cell in zip(table[len(table) - len(section.drawn) :], section.drawn, strict=True):
+        text.stylize(PART_STYLES.get(cell_style(cell), ""))
     if section.rows:
         table[0].stylize(FAINT)
     lines += table
     lines += [part for sentence in section.lines for part in paragraph(sentence, width)]
     for label, points in section.points:
-        lines += labelled_lines([point.partition(": ")[::2] for point in points], label, width)
+        pairs = [point.partition(": ")[::2] if label != "next" else (point, "") for point in points]
+        lines += labelled_lines(pairs, label, width)
     return lines
 
 
@@ -92,28 +131,60 @@ def _term(name: str, width: int) -> list[Text]:
 
 
 def details(run: Run, earlier: Run | None = None) -> list[Detail]:
-    """Return the details that are neither findings nor steps. ``earlier``: the run that this run repeats."""
+    """Return the details that are neither findings nor steps, first those that answer the question of the scenario.
+
+    A finding answers it if the acknowledgements are not trusted. ``earlier``: the run that this run repeats.
+    """
     extras = []
+    is_trusted, is_slow = run.verdict not in NOT_TRUSTED, run.speed.answer in TOO_SLOW
+    has_answer = is_trusted and not is_slow
     if earlier:
         changes = comparison.changes_section(earlier, run)
         summed_up = changes._replace(title="", lines=(changes.title,))
         name = f"changes since {comparison.earlier_run_name(earlier)}"
         extras.append(Detail(name, partial(section_lines, summed_up)))
     if run.speed.sentence:
-        points = (("because", run.speed.evidence), ("next", run.speed.next))
-        reasons = Section(lines=(run.speed.sentence,), points=points)
-        extras.append(Detail("is it slow?", partial(section_lines, reasons), IS_IT_SLOW))
+        answers = is_trusted and is_slow
+        extras.append(Detail("is it slow?", page=IS_IT_SLOW, answers=answers, finding=_about_speed(run.speed)))
     if run.fit:
         with_threshold, without_threshold = products.sections(run)
         if not with_threshold.empty:
-            extras.append(Detail(with_threshold.title, partial(section_lines, with_threshold._replace(title=""))))
+            answers = has_answer and run.scenario_name == FIT
+            extras.append(Detail(with_threshold.title, partial(_products, with_threshold), "", answers, is_table=True))
         if not without_threshold.empty:
             extras.append(Detail("commits per second per product", partial(section_lines, without_threshold)))
-    servers = Section("about these servers", lines=notes(run))
-    titled = [(IO_PATH, io_path.section(run)), *((section.title, section) for section in report.tables(run))]
-    titled += [(servers.title, servers), ("published rates", references.run_references(run))]
-    return extras + [Detail(name, partial(section_lines, section)) for name, section in titled if not section.empty]
+    lost, written = replicas.tables(run), databases.written_steps(run)
+    for section in report.tables(run):
+        name, _, remark = section.title.partition(" · ")
+        names = [figures.HIGH_AND_LOW] if section.title == databases.DURABLE_AND_NOT else []
+        lines = (*filter(None, (remark,)), *section.lines, *names)
+        draw = partial(section_lines, section._replace(title="", lines=lines))
+        extras.append(
+            Detail(name, draw, "", section in lost or has_answer, is_table=True, step=next(iter(written), None))
+        )
+    path, servers = io_path.section(run), Section(lines=notes(run))
+    titled = [(path.title, path._replace(title="")), ("about these servers", servers)]
+    titled.append(("published rates", references.run_references(run)))
+    extras += [Detail(name, partial(section_lines, section)) for name, section in titled if not section.empty]
+    return sorted(extras, key=lambda detail: not detail.answers)
 
 
-def row(detail: Detail, width: int, *, selected: bool) -> Text:
-    return selectable_row([(fit(detail.title, width - 4), FAINT)], selected=selected, glyph=("+", FAINT))
+def _about_speed(speed: Speed) -> Finding:
+    """Return the answer about speed in the form of a finding, so that it is drawn like one."""
+    return Finding(
+        rule=IS_IT_SLOW, verdict=None, confidence="low", scope="storage", title=speed.title, sentence=speed.sentence,
+        evidence=speed.evidence, next=speed.next,
+    )  # fmt: skip
+
+
+def _products(section: Section, width: int) -> list[Text]:
+    """Draw what products require; on a narrow screen without what they recommend, and without the consequences."""
+    rows = section.rows
+    if width < _FULL_PRODUCTS_FROM:
+        rows = tuple((*others, re.sub(", (?:else|recommended) .*", "", str(required))) for *others, required in rows)
+    return section_lines(section._replace(title="", rows=rows), width)
+
+
+def row(detail: Detail, width: int, *, selected: bool, remark: str = "") -> Text:
+    text = spread([detail.title], remark, width - 4)
+    return selectable_row([(text.plain, FAINT)], selected=selected, glyph=("+", FAINT))

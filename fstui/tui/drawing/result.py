@@ -9,11 +9,12 @@ from datetime import datetime
 from msgspec.structs import replace
 from rich.text import Text
 
-from fstui.model.judgement import FASTEST_STEP, TOO_SLOW, Finding, Verdict
+from fstui.model.judgement import FASTEST_STEP, NOT_TRUSTED, TOO_SLOW, Finding, Verdict
 from fstui.model.quantities import count, duration_ns, ratio, seconds, size
 from fstui.model.run import Run
 from fstui.model.steps import Step
-from fstui.report import figures, replicas
+from fstui.report import databases, figures, replicas
+from fstui.report import fit as fit_report
 from fstui.report import io_path as path_report
 from fstui.report.figures import Counts
 from fstui.report.findings import judged_steps, leading_finding, quoted_steps, without_power_cut
@@ -21,6 +22,7 @@ from fstui.report.findings import title as finding_title
 from fstui.report.latency_map import LogScale
 from fstui.report.run import FILESYSTEM_PREFIX
 from fstui.report.text import NONE, cut_left, origin, speed_label, unsaved_reason, verdict_label, verdict_line
+from fstui.runs.checking import FIT
 from fstui.tui.drawing import charts, io_path, latency, report
 from fstui.tui.drawing.cells import (
     MIN_FRAME_WIDTH,
@@ -28,7 +30,6 @@ from fstui.tui.drawing.cells import (
     drawn_width,
     fit,
     fit_columns,
-    fit_list,
     heading,
     labelled_lines,
     line,
@@ -41,10 +42,11 @@ from fstui.tui.drawing.cells import (
     title_line,
     window,
 )
-from fstui.tui.drawing.report import Detail
+from fstui.tui.drawing.report import IS_IT_SLOW, PART_STYLES, Detail
 from fstui.tui.drawing.run import (
     CURVE,
     PERCENTILES,
+    W_AMP,
     cell_styles,
     numbers,
     percentile,
@@ -52,7 +54,7 @@ from fstui.tui.drawing.run import (
     text_row,
     with_scale,
 )
-from fstui.tui.styles import BAD, FAINT, GOOD, WARNING, speed_style, step_style, verdict_style
+from fstui.tui.styles import BAD, FAINT, WARNING, speed_style, step_style, verdict_style
 
 STEPS = (
     Column("STEP", gap=0, cut="middle"),
@@ -65,7 +67,7 @@ STEPS = (
     Column("MAX", 8, right=True, from_width=70),
     Column("STALLS", 7, right=True, from_width=130),
     Column("FLUSH/SYNC", 10, right=True),
-    Column("W-AMP", 6, right=True, from_width=75),
+    Column(W_AMP, 6, right=True, from_width=75),
 )
 _JUDGED_TITLE = f"STEP ({figures.JUDGED} durability)"
 _NAME_WIDTH, _WIDE_SCREEN = 20, 90
@@ -76,7 +78,6 @@ FINDINGS = (
     Column("CONFIDENCE", gap=2, from_width=_WIDE_SCREEN - 4),
     Column("WHAT", gap=2),
 )
-_PART_STYLES: dict[str, str] = {"": "", "arrived": GOOD, "dropped": BAD, "unknown": ""}
 _BARE_EDGES = ("│", "╳")
 
 SHORT_LINES = 10
@@ -118,10 +119,24 @@ def speed(run: Run, width: int) -> list[Text]:
         return lines
     glyph, style = speed_style(run.speed.answer)
     badge = f" {glyph} {speed_label(run.speed.answer)} "
-    title, title_width = f" {run.speed.title}", width - len(badge)
-    if run.speed.answer in TOO_SLOW and drawn_width(title + _SEE_BELOW) <= title_width:
-        title += _SEE_BELOW
-    return [*lines, line((badge, f"reverse {style}"), fit_list(title, title_width, FASTEST_STEP))]
+    width -= len(badge) + 1
+    titles = [run.speed.title, run.speed.title.removesuffix(FASTEST_STEP)]
+    if run.speed.answer in TOO_SLOW:
+        titles[:0] = [f"{run.speed.title}{_SEE_BELOW}"] if run.verdict in NOT_TRUSTED else []
+        what, _, cause = run.speed.title.partition(": ")
+        without_names = re.sub(r" \([^()]*\)$", "", cause)
+        titles += [f"{what}: {without_names}", f"{without_names}: {what.partition(' for ')[0]}"] if cause else []
+    elif answer := _answer(run):
+        titles = [*(f"{answer} · {title.partition(';')[0]}" for title in titles), answer]
+    title = next((title for title in titles if drawn_width(title) <= width), titles[-1])
+    return [*lines, line((badge, f"reverse {style}"), f" {fit(title, width).rstrip()}")]
+
+
+def _answer(run: Run) -> str:
+    """Return the answer to the question of the scenario in a few words; empty if the verdict answers it."""
+    if run.verdict in NOT_TRUSTED:
+        return ""
+    return fit_report.headline(run) if run.scenario_name == FIT else databases.headline(run)
 
 
 def explanation(run: Run, finding: Finding | None, width: int, height: int, *, brief: bool = False) -> list[Text]:
@@ -139,7 +154,9 @@ def explanation(run: Run, finding: Finding | None, width: int, height: int, *, b
     shown = replace(shown, evidence=evidence)
     if height > SHORT_LINES:
         return _explanation(shown, width, height)
-    if finding.verdict not in (None, "cannot-tell"):  # then the first sentence says what the verdict is based on
+    if (
+        finding.verdict not in (None, "cannot-tell") or finding.rule == IS_IT_SLOW
+    ):  # then the first sentence says what the verdict is based on
         first = re.split("(?<=[.!?]) (?=[A-Z])", finding.sentence or finding.title, maxsplit=1)[0]
         shown = replace(shown, sentence=first)
     short = (replace(shown, next=next_steps[:1], evidence=evidence[:number]) for number in range(len(evidence), -1, -1))
@@ -166,12 +183,11 @@ def sentence(run: Run, finding: Finding | None) -> str:
 
 
 def picture(run: Run, step: Step | None, width: int, height: int) -> list[Text]:
-    if step is None or not step.timeline:
+    if step is None:
         return []
-    return [
-        rule(width, step.name, legend=latency.LEGEND),
-        *latency.heat_map(latency.step_view(run, step), width, height - 1),
-    ]
+    view, is_database = latency.step_view(run, step), step.settings.reports_own_figures
+    title = rule(width, step.name, "p95 of each second" if is_database else "", () if is_database else latency.LEGEND)
+    return [title, *latency.chart(view, width, height - 1)] if view.timeline else []
 
 
 def step_of_finding(run: Run, chosen: Finding | None) -> Step | None:
@@ -203,7 +219,7 @@ def io_path_lines(run: Run, step: Step | None, width: int, *, compact: bool) -> 
             for part in shown
         ]
     inset = "   " if max((drawn_width(part.text) for part in parts), default=0) + 3 <= width else " "
-    drawn = [(fit(inset + part.text, width).rstrip(), _PART_STYLES[part.style]) for part in parts]
+    drawn = [(fit(inset + part.text, width).rstrip(), PART_STYLES[part.style]) for part in parts]
     return [rule(width, path_report.title(step)), *map(line, drawn)]
 
 
@@ -261,7 +277,7 @@ def steps(run: Run, details: Sequence[Detail], selected: int | None, width: int,
     columns = step_columns(STEPS, names, width - 5)
     counts = Counts(run)
     names = tell_apart(names, columns[0].width)
-    scale = charts.p99_scale(step.timeline for step in run.steps if step.settings.uniform)
+    scale = charts.p99_scale(latency.timeline(step) for step in run.steps if step.settings.uniform)
     rows = [
         _step(
             step,
@@ -275,7 +291,10 @@ def steps(run: Run, details: Sequence[Detail], selected: int | None, width: int,
         )
         for index, (step, name) in enumerate(zip(run.steps, names, strict=True))
     ]
-    rows += [report.row(part, width, selected=index == selected) for index, part in enumerate(details, len(run.steps))]
+    rows += [
+        report.row(part, width, selected=index == selected, remark="" if index > len(run.steps) else "Enter opens")
+        for index, part in enumerate(details, len(run.steps))
+    ]
     notes = [part for note in figures.step_notes(run.steps, counts) for part in paragraph(note, width, style=FAINT)]
     if len(rows) + 1 + len(notes) > height:
         notes = []
@@ -326,7 +345,7 @@ def _step(
         arrived = counts.bytes_ratio(step)
         values |= numbers(step, step.settings, counts, columns, scale)
         values["STALLS"] = count(step.stalls.count)
-        values["W-AMP"] = NONE if arrived is None else ratio(arrived)
+        values[W_AMP] = NONE if arrived is None else ratio(arrived)
     else:
         values["RATE/S"] = step.status
     spans = styled_row(columns, values, cell_styles(values, verdict))

@@ -8,22 +8,21 @@ from msgspec.structs import replace
 from rich.cells import cell_len
 from rich.text import Text
 
-from fstui.model.judgement import NOT_DURABLE, TOO_SLOW, Verdict
+from fstui.model.judgement import FASTEST_STEP, NOT_DURABLE, Verdict
 from fstui.model.quantities import clock, count, counted, duration_ns, percent, rate, ratio, seconds, size
 from fstui.model.settings import Settings
 from fstui.model.steps import Latency, Snapshot, Step
 from fstui.model.storage import Node, Target
-from fstui.report import figures
+from fstui.report import databases, figures
 from fstui.report.findings import FREE_OF_DEFECTS, leading_finding
 from fstui.report.findings import title as finding_title
 from fstui.report.latency_map import LogScale
-from fstui.report.text import NONE, origin, verdict_label
+from fstui.report.text import NONE, origin, speed_label, verdict_label
 from fstui.runs.caution import BUSY_SHARE
 from fstui.tui.drawing import charts, io_path, latency
 from fstui.tui.drawing.cells import (
     Column,
     StyledText,
-    drawn_width,
     fit,
     fit_columns,
     fit_list,
@@ -31,6 +30,7 @@ from fstui.tui.drawing.cells import (
     fit_right,
     heading,
     line,
+    paragraph,
     row,
     rule,
     styled_row,
@@ -42,7 +42,7 @@ from fstui.tui.iostats import IoStats
 from fstui.tui.progress import Progress
 from fstui.tui.styles import BAD, FAINT, HEAD, TIME, WARNING, speed_style, step_style, verdict_style
 
-CURVE = "P99 OVER TIME"
+CURVE, W_AMP = "P99 OVER TIME", "W-AMP"
 STEPS = (
     Column("STEP", gap=0, cut="middle"),
     Column(CURVE, 16, from_width=88, gap=2),
@@ -77,10 +77,10 @@ def steps(progress: Progress, width: int, height: int) -> list[Text]:
     names = [step.name for step in progress.plan.steps]
     columns = step_columns(STEPS, names, width - 5)
     names = tell_apart(names, columns[0].width)
-    timelines = [step.timeline for step in progress.finished_steps.values() if step.settings.uniform]
+    timelines = [latency.timeline(step) for step in progress.finished_steps.values() if step.settings.uniform]
     if progress.snapshot and progress.current_index is not None:
         is_uniform = progress.plan.steps[progress.current_index].settings.uniform
-        timelines += [progress.snapshot.timeline] if is_uniform else []
+        timelines += [latency.timeline(progress.snapshot)] if is_uniform else []
     scale = charts.p99_scale(timelines)
 
     def draw(index: int) -> Text:
@@ -93,11 +93,16 @@ def steps(progress: Progress, width: int, height: int) -> list[Text]:
 
 
 def step_columns(columns: Sequence[Column], names: Sequence[str], width: int) -> tuple[Column, ...]:
-    """Return the columns that fit. The remaining width goes to the curve if there is one, otherwise to the names."""
+    """Return the columns that fit. The remaining width goes to the curve if there is one, otherwise to the names.
+
+    Long names take the place of the last column, W-AMP.
+    """
+    longest = max(map(cell_len, names), default=0)
     if width >= columns[1].from_width:
-        longest = max(map(cell_len, names), default=0)
         columns = (replace(columns[0], width=max(longest, 20)), replace(columns[1], width=0), *columns[2:])
-    return fit_columns(columns, width)
+    fitting = fit_columns(columns, width)
+    is_cut = longest > fitting[0].width and fitting[-1].title == W_AMP
+    return fit_columns(columns[:-1], width) if is_cut else fitting
 
 
 def with_scale(columns: Sequence[Column], scale: LogScale) -> list[Column]:
@@ -122,11 +127,19 @@ def map_rule(progress: Progress, pause: str, width: int) -> Text:
     if preparing and not progress.finished_steps:
         return rule(width, preparing, pause)
     planned = progress.plan.steps[index]
-    note = " · p95 of each second" if planned.settings.reports_own_figures else ""
+    is_database = planned.settings.reports_own_figures
+    note = f" · p95 of each second{_newest_report(progress)}" if is_database else ""
     limit = f" ╌ limit {duration_ns(planned.limit_ns)}, one revolution" if planned.limit_ns and width >= 70 else ""
     # The parts that change often are on the left, because Textual sends a line again up to its last changed cell.
-    title = f"{planned.name} · {_elapsed(progress, index)}{note}{limit}"
-    return rule(width, title, pause or preparing, latency.LEGEND)
+    title = fit_list(f"{databases.name_with_server(planned)} · {_elapsed(progress, index)}{note}{limit}", width - 7)
+    return rule(width, title, pause or preparing, () if is_database else latency.LEGEND)
+
+
+def _newest_report(progress: Progress) -> str:
+    """Return what a database's clients reported last: ``, now 73.1 tx/s, 1 260 qps, p95 2.4 ms``."""
+    figures_ = progress.snapshot.figures if progress.snapshot else None
+    newest = figures_.newest_report if figures_ else None
+    return f", now {rate(newest[0])} tx/s, {newest[1]}" if newest else ""
 
 
 def _preparation(progress: Progress) -> str:
@@ -209,25 +222,23 @@ def finding(progress: Progress, width: int) -> list[Text]:
         return [line((fit(stalled, width).rstrip(), BAD))]
     if progress.judgement is None:
         return [line((" not judged yet", FAINT))]
-    answer = progress.judgement.speed.answer
-    glyph, style = speed_style(answer) if answer in TOO_SLOW else ("", "")
-    speed = f"  {glyph} {answer}" if glyph else ""
-    finding_width = width - cell_len(speed)
-    worst = leading_finding(progress.judgement)
+    speed, worst = progress.judgement.speed, leading_finding(progress.judgement)
+    glyph, style = speed_style(speed.answer)
+    speed_badge = f" {glyph} {speed_label(speed.answer)} "
+    more: list[Text] = []
     if worst is None or worst.verdict is None:
-        lines = [line((" nothing found so far", FAINT))]
+        drawn = line((" nothing found so far", FAINT))
     else:
-        glyph, verdict = verdict_style(worst.verdict)
-        badge = f" {glyph} {verdict_label(worst.verdict)} "
+        verdict_glyph, verdict = verdict_style(worst.verdict)
+        badge = f" {verdict_glyph} {verdict_label(worst.verdict)} "
         confidence = f" {progress.judgement.confidence} confidence so far"
-        title = finding_title(worst)
-        lines = [line((badge, f"reverse {verdict}"), fit(confidence, finding_width - cell_len(badge)).rstrip())]
-        if lines[0].cell_len + drawn_width(title) + 4 <= finding_width:
-            lines[0].append_text(line(f"   {title}"))
-        elif worst.verdict not in FREE_OF_DEFECTS:  # else the map needs the line more
-            lines.append(line(fit(f" {title}", width - 1)))
-    lines[0].pad_right(finding_width - lines[0].cell_len - 1)
-    return [lines[0].append(speed, style), *lines[1:]]
+        left = max(width - cell_len(badge) - cell_len(speed_badge) - 3, 0)
+        drawn = line((badge, f"reverse {verdict}"), fit(confidence, left).rstrip())
+        if worst.verdict not in FREE_OF_DEFECTS:  # else the map needs the line more
+            more = [line(fit(f" {finding_title(worst)}", width - 1))]
+    drawn.append_text(line("  ", (speed_badge, f"reverse {style}")))
+    title = fit_list(fit_list(speed.title, width, FASTEST_STEP), width - drawn.cell_len - 2)
+    return [drawn.append_text(line("" if title.endswith("…") else f" {title}")), *more]
 
 
 def _other_writers(progress: Progress, width: int) -> list[Text]:
@@ -244,8 +255,7 @@ def _other_writers(progress: Progress, width: int) -> list[Text]:
     if not activity:
         return []
     parts = [*activity, *([f"by {names}"] if (names := figures.program_names(idle.writers)) else [])]
-    text = f"   other processes before the run: {', '.join(parts)}"
-    return [line((fit_list(text, width - 1), FAINT))]
+    return paragraph(f"other processes before the run: {', '.join(parts)}", width, style=FAINT)
 
 
 def other_activity(stats: dict[str, IoStats], target: Target) -> StyledText:
@@ -285,8 +295,6 @@ def _step(progress: Progress, index: int, name: str, columns: Sequence[Column], 
         glyph, style = "▸", HEAD
         if progress.snapshot and not planned.settings.uniform:
             return line(" ", (glyph, style), " " + text_row(columns, name, figures.figures_text(progress.snapshot)))
-        if progress.snapshot and planned.settings.reports_own_figures:
-            return line(" ", (glyph, style), " " + _report_row(columns, name, progress.snapshot))
         if progress.snapshot:
             values |= numbers(progress.snapshot, planned.settings, counts, columns, scale)
     else:
@@ -303,19 +311,6 @@ def cell_styles(values: Mapping[str, str], verdict: Verdict | None) -> dict[str,
     return {CURVE: TIME, "FLUSH/SYNC": BAD if no_flushes else ""}
 
 
-def _report_row(columns: Sequence[Column], name: str, snapshot: Snapshot) -> str:
-    """Draw what the program reported last: transactions per second, and a text in place of the latencies."""
-    newest = snapshot.figures.newest_report if snapshot.figures else None
-    if newest is None:
-        return row(columns, {"STEP": name})
-    per_second, text = newest
-    index = next(index for index, column in enumerate(columns) if column.title == "RATE/S") + 1
-    latencies, flushes = columns[index:-1], columns[-1]
-    text_width = _width(latencies)
-    middle = fit_right(text if cell_len(text) < text_width else "", text_width)
-    return row(columns[:index], {"STEP": name, "RATE/S": rate(per_second)}) + middle + " " * _width([flushes])
-
-
 def numbers(
     step: Step | Snapshot, settings: Settings, counts: figures.Counts, columns: Sequence[Column], scale: LogScale
 ) -> dict[str, str]:
@@ -324,7 +319,7 @@ def numbers(
     if isinstance(step, Snapshot) and step.length_s:  # a running step fills its curve from left to right
         curve = round(curve * min(step.elapsed_s / step.length_s, 1))
     return {
-        CURVE: charts.sparkline(step.timeline, curve, scale) if curve else "",
+        CURVE: charts.sparkline(latency.timeline(step), curve, scale) if curve else "",
         "RATE/S": rate(step.rate_per_s) if step.ops else NONE,
         "FLUSH/SYNC": figures.per_sync_text(counts.flushes_per_sync(step, settings), settings),
         **{title: percentile(step.latency_ns, field) for title, field in PERCENTILES.items()},

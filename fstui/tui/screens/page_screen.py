@@ -18,7 +18,7 @@ from fstui.model.quantities import counted
 from fstui.model.run import Run
 from fstui.tui.commands import BACK, COPY, EVERYWHERE, HELP, LIST, PALETTE, QUIT, Command, key_names
 from fstui.tui.drawing.cells import Card, Column, fit_columns, headline, line, paragraph, rule, title_line
-from fstui.tui.drawing.report import short_term_lines, term_lines
+from fstui.tui.drawing.report import NEXT, card_lines, short_term_lines, term_lines
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.styles import FAINT, HEAD, KEY, verdict_style
 from fstui.tui.widgets.lines import DrawnLines
@@ -28,7 +28,6 @@ COPIED_WIDTH = 80
 MIN_NAMES_WIDTH = 97
 """Width inside the frame on a screen of 100 columns. A narrower help omits the names of commands."""
 _GENERAL = {command.id for command in (HELP, BACK, PALETTE, *EVERYWHERE)}
-NEXT = "What to do next"
 MIN_TWO_COLUMN_WIDTH = 150
 """The width of the narrowest screen that shows two cards side by side."""
 MIN_PART_LINES = 10
@@ -86,30 +85,33 @@ def _part(card: Card, start: int, end: int | None, width: int) -> Sequence[Text]
     return lines[1:] if start and lines and not lines[0].plain.strip() else lines
 
 
-def card_lines(card: Card, width: int, height: int = 0) -> list[Text]:
-    title, draw = card
-    title_rule = [rule(width, title, style=KEY if title == NEXT else HEAD)] if title else []
-    return [*title_rule, *draw(width)]
-
-
 class PageScreen(BaseScreen):
     KEYS: ClassVar[tuple[Command, ...]] = (COPY, HELP, BACK, QUIT, *LIST)
     SCROLLED_PART = "page"
     HELP_TEXT = "A page of text: move through it with the keys below, or with the mouse wheel."
 
     def __init__(
-        self, name: str, cards: Sequence[Card], subject: str = "", answer: str = "", *, max_columns: int = 2
+        self,
+        name: str,
+        cards: Sequence[Card],
+        subject: str = "",
+        answer: str = "",
+        *,
+        head: Callable[[int], list[Text]] | None = None,
+        max_columns: int = 2,
     ) -> None:
+        """``head``: draws the answer with its badges."""
         super().__init__(name)
         self.cards = cards
         self._max_columns = max_columns
         self._subject = subject
         self._answer = answer
+        self._head = head or (lambda width: headline(answer, width, ". "))
 
     def compose(self) -> ComposeResult:
         yield self.lines("title", self._draw_title, classes="line")
         if self._answer:
-            yield self.lines("answer", lambda width, height: headline(self._answer, width, ". "))
+            yield self.lines("answer", lambda width, height: self._head(width))
         yield Cards(self.cards, self._max_columns)
         yield self.footer_lines()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -18,15 +18,19 @@ from fstui.model.run import Run
 from fstui.model.steps import Step
 from fstui.report import comparison, formats, replicas
 from fstui.report.findings import ordered
+from fstui.report.text import verdict_line
 from fstui.tui.commands import BACK, COPY, HELP, HISTORY, LIST, PALETTE, QUIT, Command
 from fstui.tui.drawing import result as drawing
-from fstui.tui.drawing.cells import MIN_FRAME_WIDTH, paragraph, rule
-from fstui.tui.drawing.report import IO_PATH, Detail, details
+from fstui.tui.drawing.cells import MIN_FRAME_WIDTH, Card, line
+from fstui.tui.drawing.latency import timeline
+from fstui.tui.drawing.report import IO_PATH, Detail, card_lines, details
 from fstui.tui.screens.base_screen import BaseScreen
-from fstui.tui.styles import HEAD
+from fstui.tui.styles import FAINT
 from fstui.tui.widgets.lines import UNBOUNDED
 
 MAP_LINES = 14
+_MIN_SECTION_LINES = 6
+"""A section is cut to fill the empty part of a frame, but not to fewer lines than this."""
 
 
 class ResultScreen(BaseScreen):
@@ -83,10 +87,10 @@ class ResultScreen(BaseScreen):
         self.repeated_run = repeated_run
         self.from_history = from_history
         self.details = details(run, repeated_run)
-        tables = {section.title for section in replicas.tables(run)}
-        table_rows = (index for index, row in enumerate(self.rows) if isinstance(row, Detail) and row.title in tables)
-        self.selected = next(table_rows, 0)
-        self.set_class(self.selected > 0, "-table")
+        answers = (index for index, row in enumerate(self.rows) if isinstance(row, Detail) and row.answers)
+        self.selected = next(answers, 0)
+        self.set_class(isinstance(self.chosen, Detail) and self.chosen.is_table, "-table")
+        self.set_class(replicas.headline(run) is not None, "-replicas")
         self.shows_all_evidence = False
         """Whether all of the evidence is shown, because the user scrolls it."""
         self._enter_confirmed = False
@@ -208,32 +212,47 @@ class ResultScreen(BaseScreen):
     def action_view(self) -> None:
         from fstui.tui.screens.page_screen import PageScreen  # noqa: PLC0415
 
-        chosen = self.chosen
-        finding = chosen if isinstance(chosen, Finding) else None
+        run, chosen = self.result, self.chosen
+        cards: list[Card] = [(_title_of(chosen), partial(self._explanation, chosen, height=UNBOUNDED))]
+        cards += self._other_cards()
+        if step := self._step:
+            map_lines = max(self.size.height // 2, MAP_LINES)
+            cards.append((f"latency: {step.name}", lambda width: drawing.picture(run, step, width, map_lines)[1:]))
+        cards.append(("steps", lambda width: drawing.steps(run, (), None, width, UNBOUNDED)))
 
-        def draw(width: int) -> list[Text]:
-            title = paragraph(finding.title, width, style=HEAD) if finding else []
-            return [*title, *self._explanation(chosen, width, UNBOUNDED)]
+        def head(width: int) -> list[Text]:
+            return [drawing.verdict(run, width, ""), *drawing.speed(run, width)]
 
-        self.app.push_screen(PageScreen("result", [(finding.rule if finding else "", draw)]))
+        subject = f"{run.scenario_name} on {run.target_path}"
+        self.app.push_screen(PageScreen("result", cards, subject, verdict_line(run.verdict, run.confidence), head=head))
 
     def _draw_detail(self, width: int, height: int) -> list[Text]:
-        has_frame, name = self.part("detail").has_frame, _title_of(self.chosen)
+        has_frame = self.part("detail").has_frame
         lines = self._explanation(self.chosen, width, UNBOUNDED if self.shows_all_evidence else height - has_frame)
         if has_frame:
-            repeats_name = lines and lines[0].plain.strip() == name
-            lines = [rule(width, name), *(lines[1:] if repeats_name else lines)]
-            for detail in self.details:  # those that fit into the empty part of the frame; the path has its own
-                section = [rule(width, detail.title), *detail.draw(width)]
-                if detail.title not in (name, IO_PATH) and len(lines) + len(section) <= height:
-                    lines += section
+            lines = card_lines((_title_of(self.chosen), lambda width: lines), width)
+            for card in self._other_cards():  # in the empty part of the frame; the path has its own
+                left, section = height - len(lines), card_lines(card, width)
+                if not card[0].startswith(IO_PATH) and left >= min(len(section), _MIN_SECTION_LINES):
+                    hidden = len(section) - left
+                    cut = [line((f"   … {hidden + 1} more", FAINT))] if hidden > 0 else []
+                    lines += [*section[: left - len(cut)], *cut]
         return lines
+
+    def _other_cards(self) -> Iterator[Card]:
+        """Yield the finding that the verdict is based on and all details, except the chosen one."""
+        others: list[Finding | Detail] = [*self.findings[:1], *self.details]
+        for row in others:
+            if row is not self.chosen:
+                yield _title_of(row), partial(self._explanation, row, height=UNBOUNDED)
 
     @property
     def _step(self) -> Step | None:
         chosen = self.chosen
-        if isinstance(chosen, Step) and chosen.timeline:
+        if isinstance(chosen, Step) and timeline(chosen):
             return chosen
+        if isinstance(chosen, Detail) and chosen.step:
+            return chosen.step
         return drawing.step_of_finding(self.result, chosen if isinstance(chosen, Finding) else None)
 
     def _draw_picture(self, width: int, height: int) -> list[Text]:
@@ -243,12 +262,13 @@ class ResultScreen(BaseScreen):
         return drawing.io_path_lines(self.result, self._step, width, compact=not self.has_class("-huge"))
 
     def _explanation(self, chosen: Finding | Step | Detail | None, width: int, height: int) -> list[Text]:
-        if isinstance(chosen, Detail):
+        if isinstance(chosen, Detail) and chosen.finding is None:
             return chosen.draw(width)
         if isinstance(chosen, Step):
             map_ = drawing.picture(self.result, chosen, width, MAP_LINES) if height == UNBOUNDED else []
             return [*drawing.step_detail(chosen, self.result, width), *map_]
-        return drawing.explanation(self.result, chosen, width, height)
+        finding = chosen.finding if isinstance(chosen, Detail) else chosen
+        return drawing.explanation(self.result, finding, width, height)
 
     def _draw_findings(self, width: int, height: int) -> list[Text]:
         index = self.selected if self.selected < len(self.findings) else None

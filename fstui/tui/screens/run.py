@@ -81,7 +81,7 @@ class RunScreen(BaseScreen):
             with Container(id="main"):
                 yield self.lines("table", lambda width, height: drawing.steps(self.view, width, height), frame=True)
                 yield self.lines("rule", self._draw_rule, classes="line", frame=True)
-                yield Slices(lambda width, height: latency.heat_map(self._latency_view(), width, height), id="map")
+                yield Slices(lambda width, height: latency.chart(self._latency_view(), width, height), id="map")
             with Container(id="side"):
                 yield self.lines("layers", self._draw_layers, frame=True)
                 yield self.lines("about", self._draw_about, frame=True)
@@ -212,10 +212,9 @@ class RunScreen(BaseScreen):
         planned_s = length_s or 0.0
         while length_s and length_s * _OVERRUN_FACTOR < step.elapsed_s:
             length_s += planned_s / 4  # extend the axis in large parts, so that it rarely changes
-        timeline = (step.figures.timeline() if step.figures else ()) or step.timeline
         stall = running.stall if running else None
         failed = running is None and progress.finished_steps[index].error is not None
-        return LatencyView(timeline, step.elapsed_s, length_s, marks, step.latency_ns, stall, failed)
+        return LatencyView(latency.timeline(step), step.elapsed_s, length_s, marks, step.latency_ns, stall, failed)
 
     def _marks_of(self, index: int) -> tuple[Mark, ...]:
         """Return the reference values of a step. They do not change during the step, so they are computed once."""
