@@ -554,7 +554,10 @@ def _other_syncs(facts: IncidentFacts) -> Explanation | None:
         return None
     culprit = by_program[max(suspects, key=lambda program: waited_ms[program])]
     per_s = rate(syncs[culprit.program] / windows_s)
-    return Explanation("syncs", f"{_latency_rose(facts)} while {_label(culprit)} synced {per_s} times/s", culprit)
+    written_per_s = sum(counters.written_kib for counters in facts.counters) * 1024 / facts.elapsed_s
+    written = f", and {size(written_per_s)}/s were written" if written_per_s >= MIN_CAUSE_BYTES_PER_S else ""
+    clause = f"{_latency_rose(facts)} while {_label(culprit)} synced {per_s} times/s{written}"
+    return Explanation("syncs", clause, culprit)
 
 
 def _short_of_cpu(facts: IncidentFacts) -> Explanation | None:

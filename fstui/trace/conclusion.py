@@ -33,6 +33,7 @@ MAX_WRITES_PER_SYNC = 4
 """A sync of few pages sends at most about this many writes and flushes to the device."""
 MIN_LIMIT_SHARE = 0.5
 """A limit is reached if the device did at least this share of it."""
+MUCH_WRITTEN_PER_S = 4 << 20
 STUCK_SYNC_NS = 1_000_000_000
 MIN_VICTIM_SHARE = 0.5
 """Of the programs that wait at least this share of the longest time, the one that syncs most often is judged."""
@@ -126,9 +127,17 @@ def conclude(counts: WatchCounts, filesystems: Sequence[Target] = ()) -> WatchCo
     affected = sorted((row for row in programs if row.waited_ns >= min_wait_ns), key=lambda row: -row.syncs)
     conclusion = _conclude_for(affected[0], counts, filesystems)
     for other in affected[1:2]:
-        also = f"{other.program_label} also waits, {duration_ns(other.mean_ns)} per sync."
+        also = f"{other.program_label} also waits, {duration_ns(other.mean_ns)} per sync{_written(other, counts)}."
         conclusion = conclusion._replace(sentence=f"{conclusion.sentence} {also}")
     return conclusion
+
+
+def _written(program: WaitingProgram, counts: WatchCounts) -> str:
+    """Return how much all programs write to the device of a program; empty if that is little."""
+    name = program.worst_row.device
+    written = sum(device.written_bytes or 0 for device in counts.devices if device.device == name)
+    per_s = written / counts.elapsed_s
+    return f", and {size(per_s)}/s are written to {name}" if per_s >= MUCH_WRITTEN_PER_S else ""
 
 
 def _conclude_for(program: WaitingProgram, counts: WatchCounts, filesystems: Sequence[Target]) -> WatchConclusion:

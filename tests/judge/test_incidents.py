@@ -229,6 +229,12 @@ def test_a_limit_is_the_cause_only_if_the_device_is_not(seconds: Seconds, worker
     assert only(calm(seconds, waiting(LIMITED, worker))).cause == cause
 
 
+def test_a_program_that_syncs_rarely_may_write_much() -> None:
+    """A program that ended soon is not in the list of processes that wrote most."""
+    sentence = only(calm(SLOW, waiting(stalled(), syncing("dd", syncs=7, waited_ms=9000)))).sentence
+    assert "while dd (pid 9) synced 0.70 times/s, and 242.2 MiB/s were written" in sentence
+
+
 def test_a_frozen_filesystem_is_the_cause() -> None:
     frozen = stalled(replace(ETCD, call="", frozen_ms=8000), ms=8000)
     one = only(calm(SLOW, waiting(frozen)))

@@ -165,6 +165,9 @@ def test_a_neighbour_that_writes_much_is_not_the_victim() -> None:
     found = conclude(watched(dd, waiting(1000, 3.0, 2.9), elapsed_s=5.0))
     assert found.culprit == "disk" and "that mariadbd (50) waits per sync on average" in found.sentence
     assert found.sentence.endswith(" dd (6 processes) also waits, 118 ms per sync.")
+    sda1 = WatchedDevice(device="sda1", written_bytes=5 << 30)
+    busy = conclude(watched(dd, waiting(1000, 3.0, 2.9), elapsed_s=5.0, devices=(sda1,)))
+    assert busy.sentence.endswith(" also waits, 118 ms per sync, and 1.0 GiB/s are written to sda1.")
     assert "dd (" not in conclude(watched(waiting(1000, 3.0, 2.9), elapsed_s=5.0)).sentence
 
 
