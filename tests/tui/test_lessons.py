@@ -133,7 +133,7 @@ async def test_pictures_are_next_to_the_page_or_below_it() -> None:
         assert any("╭── where data can be" in line for line in predicting)
         assert any("One turn of a rotating disk" in line for line in predicting)
         assert not any("So the disk can" in line for line in predicting), "the rest of the definition is the answer"
-        assert any(line.count("not run yet") == 2 for line in predicting)
+        assert any(line.count("no result yet") == 2 for line in predicting)
         assert any(line.count("block 4 KiB") == 2 for line in predicting), "the settings are where the maps will be"
         assert sum("average seek" in line and "8.5 ms" in line for line in predicting) == 2
         assert any(line.count("╰") == 2 for line in predicting), "both boxes have the same height"

@@ -85,7 +85,7 @@ def heat_maps(
         if isinstance(view, LatencyView):
             drawn = [rule(title_width, name, legend=LEGEND), *heat_map(view, map_width, height - 1 - frame, axis)]
         else:
-            drawn = [rule(title_width, name, "not run yet"), *view]
+            drawn = [rule(title_width, name, "no result yet"), *view]
         for text in drawn:
             text.truncate(map_width if frame else full_width, pad=True)
         maps.append(draw_frame(drawn, full_width, height) if frame else drawn)
@@ -270,7 +270,9 @@ def _spans(cells: Sequence[StyledText]) -> list[StyledText]:
 
 def _axis_labels(axis: LogScale, rows: int) -> list[str]:
     labels = [" " * (LABEL_WIDTH - 1) + "│"] * rows
-    for ns in axis.ticks():
+    ticks = axis.ticks()
+    # rounding to whole rows would make ticks that are less than two rows apart look uneven
+    for ns in ticks[::2] if len(ticks) > rows / 2 else ticks:
         labels[_row_of(axis, ns * 1.001, rows)] = f"{tick(ns):>{LABEL_WIDTH - 2}} ┤"
     return labels
 
