@@ -289,6 +289,16 @@ def limited(**fields: str) -> Process:
     return replace(HONEST_PROCESS, io_limits=(replace(LIMIT, **fields),))
 
 
+@pytest.mark.parametrize("writes_per_sync", [3, 6])
+def test_limit_that_a_layer_uses_up_is_named_as_the_reason(writes_per_sync: int) -> None:
+    """btrfs writes so much for each sync that the limit is more than four times the rate."""
+    slow = step(rate=6, ops=30, flushes=2)
+    counters = tuple(replace(each, writes=writes_per_sync * 30) for each in slow.counters)
+    found = answered(None, replace(slow, counters=counters), process=limited(value="48"))
+    assert found.answer == "slow"
+    assert ("An I/O limit of the cgroup applies." in found.sentence) is (writes_per_sync == 6)
+
+
 def test_limit_that_applies_is_named_as_the_reason() -> None:
     found = answered(SSD, step(rate=40, ops=50), process=limited())
     assert found.answer == "slow"

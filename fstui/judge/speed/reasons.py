@@ -13,7 +13,8 @@ from fstui.storage.layers import kind
 
 LIMIT_FACTOR = 4
 """A limit is a reason if it is between a quarter of the measured rate and four times that rate. It may be higher than
-the rate, because flushes and journal writes also count. A limit below a quarter of the rate belongs to another disk."""
+the rate, because flushes and journal writes also count; if a layer used it up, it may be even higher. A limit below a
+quarter of the rate belongs to another disk."""
 _AT_LIMIT = 0.8, 1.1
 """A rate is at a limit if it is between these multiples of the limit."""
 BUSY_SHARE = 0.2
@@ -79,17 +80,17 @@ def _is_reached(limit: Reading, step: Step) -> bool:
     if not limit.value.isdecimal() or limit_name[:1] == "r" or not step.elapsed_s:
         return False
     measured = step.rate_per_s if "iops" in limit_name else step.bytes / step.elapsed_s
-    return measured / LIMIT_FACTOR <= int(limit.value) <= LIMIT_FACTOR * measured
+    return measured / LIMIT_FACTOR <= int(limit.value) <= LIMIT_FACTOR * measured or _is_used_up(limit, step)
 
 
 def is_at_limit(case: Case, step: Step) -> bool:
     """Return whether the rate or the bytes of the step, or of a layer, were those that an I/O limit allows."""
-    lowest, highest = _AT_LIMIT
-    return any(
-        lowest * int(limit.value) <= amount / step.elapsed_s <= highest * int(limit.value)
-        for limit in limits_reached(case, step)
-        for amount in _limited_amounts(limit, step)
-    )
+    return any(_is_used_up(limit, step) for limit in limits_reached(case, step))
+
+
+def _is_used_up(limit: Reading, step: Step) -> bool:
+    lowest, highest = (share * int(limit.value) for share in _AT_LIMIT)
+    return any(lowest <= amount / step.elapsed_s <= highest for amount in _limited_amounts(limit, step))
 
 
 def _limited_amounts(limit: Reading, step: Step) -> Iterator[int]:
