@@ -21,8 +21,8 @@ Only steps with one writer are compared. A step is slow if its rate is below the
 
 If a sync needs extra flushes, copies or parity, the limits from published rates and revolutions are lower.
 
-The answer is unknown instead of stalls if fstui or another process had no CPU for at least half of the operation, unless
-the disk itself, a freeze or an I/O limit explains its time.
+The answer is unknown instead of stalls if fstui or another process had no CPU for at least half of the operation,
+unless the disk itself, a freeze or an I/O limit explains its time.
 
 ## What it proves, and what it does not
 Speed says nothing about durability. The answer names a known cause, such as an I/O limit or other processes.
