@@ -13,6 +13,7 @@ import pytest
 
 from fstui.model.watch import FileWaits, WatchReport
 from fstui.state import ledger
+from fstui.trace.reader.blocked import running_syncs
 from tests.real import disks, headless, processes
 
 SYNCS = 150
@@ -129,6 +130,25 @@ def test_a_write_to_a_frozen_filesystem_is_named(workshop: Path) -> None:
 
 def program_label(program: subprocess.Popen[str]) -> str:
     return f"{Path(f'/proc/{program.pid}/comm').read_text().strip()} ({program.pid})"
+
+
+def test_a_sync_that_hangs_before_the_watch_begins_is_named(workshop: Path) -> None:
+    with (
+        disks.on_loop(workshop) as lower,
+        disks.on_loop(lower.directory, size_bytes=disks.SIZE_BYTES // 2) as storage,
+        syncing("fdatasync", path := storage.directory / "file") as program,
+    ):
+        assert program.stdin and program.stdout
+        with disks.frozen(lower.directory):
+            program.stdin.write("\n")
+            program.stdin.flush()
+            assert processes.eventually(lambda: program.pid in dict(running_syncs()))
+            with watch("--mount", storage.directory) as watching:
+                assert watching.stdout
+                named = f"{program_label(program)} still waits for a sync of {path}, for"
+                sentences = (json.loads(line).get("sentence", "") for line in islice(watching.stdout, 5))
+                assert any(sentence.startswith(named) for sentence in sentences)
+        assert program.stdout.readline().strip() == "done"
 
 
 def test_sync_file_range_does_not_count_as_a_sync(workshop: Path) -> None:

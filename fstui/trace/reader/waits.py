@@ -12,8 +12,8 @@ from typing import NamedTuple
 from fstui.trace.reader.durations import Durations
 
 UNKNOWN_FILE = (0, 0, 0)
-_WITH_FILE, _WITHOUT_FILE = ("fsync", "fdatasync", "syncfs"), ("msync", "sync")  # sync_file_range sends no flush
-SYNC_CALLS = (*_WITH_FILE, *_WITHOUT_FILE)
+CALLS_WITH_FILE, _WITHOUT_FILE = ("fsync", "fdatasync", "syncfs"), ("msync", "sync")  # sync_file_range sends no flush
+SYNC_CALLS = (*CALLS_WITH_FILE, *_WITHOUT_FILE)
 FUA_WRITES = 'rwbs ~ "WF*"'
 """Filter for FUA writes. On a device with FUA, an O_DSYNC write becomes one, and no filesystem event shows it."""
 FILTERS = {
@@ -24,7 +24,7 @@ FILTERS = {
 """The kernel's filter expressions for events of which not all belong to a sync."""
 EVENTS: dict[str, dict[str, tuple[str, ...]]] = {
     "begin_call": {
-        **{f"syscalls/sys_enter_{name}": ("common_pid", "fd") for name in _WITH_FILE},
+        **{f"syscalls/sys_enter_{name}": ("common_pid", "fd") for name in CALLS_WITH_FILE},
         **{f"syscalls/sys_enter_{name}": ("common_pid",) for name in _WITHOUT_FILE},
     },
     "end_call": {f"syscalls/sys_exit_{name}": ("common_pid", "ret") for name in SYNC_CALLS},

@@ -17,10 +17,10 @@ from typing import Any
 
 from fstui import proc
 from fstui.measure.wire.stdio import say
+from fstui.trace.reader.blocked import FrozenWrites, running_syncs
 from fstui.trace.reader.devices import DeviceRecording, read_counters
 from fstui.trace.reader.durations import Durations
 from fstui.trace.reader.files import FileLocations, block_device, request_devices
-from fstui.trace.reader.frozen import FrozenWrites
 from fstui.trace.reader.processes import WORKERS, Lineage, ProcessCache, TracedProcess, family
 from fstui.trace.reader.program import serve
 from fstui.trace.reader.recording import EventRecording, TracedEvent
@@ -36,6 +36,8 @@ COMMIT_ENDED = TracedEvent("jbd2/jbd2_end_commit", ("dev",))
 ERROR_SET = TracedEvent("filemap/filemap_set_wb_err", ("i_ino", "s_dev", "errseq"))
 ERROR_RETURNED = TracedEvent("filemap/file_check_and_advance_wb_err", ("i_ino", "s_dev"))
 FORK = TracedEvent("sched/sched_process_fork", ("parent_pid", "child_pid"))
+TRACED_ENDS = {name.partition("/")[0] for name in EVENTS["end_sync"]}
+"""The filesystems that have an event for the end of a sync."""
 ERRNO_MASK = 0xFFF
 """Mask of the errno in an errseq (kernel: lib/errseq.c)."""
 
@@ -60,6 +62,7 @@ class WaitRecording(EventRecording):
         self._rows = WaitRows()
         self._row_of_sync: dict[tuple[int, SyncedFile], WaitRow] = {}
         super().__init__(name)
+        self._add_running_syncs()
 
     def _enable(self) -> None:
         device_filter = f"dev == {self._device}" if self._device is not None else ""
@@ -73,6 +76,18 @@ class WaitRecording(EventRecording):
             raise TracefsError("this kernel has no trace event for sync calls or for filesystem syncs")
         if self._pid is not None:
             self._follow(self._pid)
+
+    def _add_running_syncs(self) -> None:
+        """Add the syncs that began before the trace, as if they began now. Only if their ends will be traced."""
+        self._locations.begin()
+        running = dict(running_syncs())
+        for thread, process in self._process_cache.find_processes(running).items():
+            location = self._locations.locate(process, SyncedFile(fd=running[thread]))
+            mounts = (mount for mount in proc.mounts() if proc.device_number(mount.device) == location.device)
+            if self._calls:
+                self.waits.begin_call(time.monotonic_ns(), thread, running[thread])
+            if location.inode and (self._calls or any(mount.fstype in TRACED_ENDS for mount in mounts)):
+                self.waits.begin_sync(time.monotonic_ns(), thread, location.device, location.inode)
 
     def _follow(self, pid: int) -> None:
         """Count only this process and its descendants, including those that end quickly."""

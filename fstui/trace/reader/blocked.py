@@ -1,11 +1,12 @@
-"""Find the threads whose writes wait for the end of a freeze (fsfreeze, a snapshot). No trace event shows them."""
+"""Find blocked threads that no trace event shows: those whose writes wait for the end of a freeze (fsfreeze, a
+snapshot), and those whose sync began before the trace."""
 
 import time
 from collections.abc import Iterator
 
 from fstui import proc
 from fstui.trace.reader.processes import KERNEL_THREAD, threads
-from fstui.trace.reader.waits import SyncWaits
+from fstui.trace.reader.waits import CALLS_WITH_FILE, SyncWaits
 
 
 class FrozenWrites:
@@ -31,11 +32,23 @@ class FrozenWrites:
 
 def frozen_write(thread: int) -> int | None:
     """Return the descriptor of the write in which a thread waits for the end of a freeze; None if it does not."""
-    number, _, arguments = proc.read_text(f"/proc/{thread}/syscall").partition(" ")
+    call, fd = _system_call(thread)
+    return fd if proc.waits_for_thaw(call, proc.read_text(f"/proc/{thread}/wchan")) else None
+
+
+def running_syncs() -> Iterator[tuple[int, int]]:
+    """Yield thread and descriptor of each system call that syncs a file and is blocked now."""
+    for thread in _blocked_threads():
+        call, fd = _system_call(thread)
+        if call in CALLS_WITH_FILE:
+            yield thread, fd
+
+
+def _system_call(thread: int) -> tuple[str, int]:
+    """Return the system call in which a thread is blocked, and its first argument; an empty name if it is another."""
+    number, *arguments = proc.read_text(f"/proc/{thread}/syscall").split(" ")
     call = proc.SYSTEM_CALLS.get(int(number), "") if number.isdigit() else ""
-    if not proc.waits_for_thaw(call, proc.read_text(f"/proc/{thread}/wchan")):
-        return None
-    return int(arguments.partition(" ")[0], 16)
+    return (call, int(arguments[0], 16)) if call else ("", -1)
 
 
 def _blocked_threads() -> Iterator[int]:
