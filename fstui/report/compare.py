@@ -177,7 +177,7 @@ def _latencies(comparison: Comparison, name: str) -> Iterator[tuple[str, str]]:
 def _other_writers(run: Run) -> str:
     """Return the flushes per second that other processes caused on each device. Their writes are left out."""
     title = next((finding.title for finding in run.findings if finding.rule == "other-writers"), "")
-    rates = re.sub("(flushes/s), [^;]*", r"\1", title.partition(": ")[2].removesuffix(" while fstui was idle"))
+    rates = re.sub("(flushes/s), [^;]*", r"\1", title.partition(": ")[2])
     rates = "; ".join(device for device in rates.split("; ") if not device.endswith(" 0.00 flushes/s"))
     return rates and f"{rates} by others"  # a narrow table shows it without the title of its column
 

@@ -81,7 +81,8 @@ def headline(run: Run) -> str:
     too_slow = [fit.product for fit in run.fit if fit.answer == "does-not-fit"]
     enough = [fit.product for answer in _ENOUGH for fit in run.fit if fit.answer == answer]
     more = f" +{len(enough) - _MAX_NAMES}" if len(enough) > _MAX_NAMES else ""
-    parts = [f"too slow for {', '.join(too_slow)}"] if too_slow else []
+    now = " now" if any(fit.reasons for fit in run.fit) else ""
+    parts = [f"too slow{now} for {', '.join(too_slow)}"] if too_slow else []
     parts += [f"fits {', '.join(enough[:_MAX_NAMES])}{more}"] if enough else []
     return " · ".join(parts)
 

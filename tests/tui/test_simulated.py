@@ -55,7 +55,7 @@ async def test_the_flags_are_those_of_the_configuration_only() -> None:
         await app.workers.wait_for_complete()
         await pilot.pause()
         assert any("This host writes nothing." in line for line in screen_lines(app))
-        assert "   The storage settings show no defect. Run a scenario here to test it." in lines
+        assert " ✓ The storage settings show no defect. Run a scenario here to test it." in lines
 
 
 def test_the_path_of_a_simulated_disk_shows_where_data_really_is() -> None:

@@ -150,7 +150,7 @@ def test_more_than_the_device_writes_is_an_upper_bound(written_bytes: int | None
 async def test_a_long_path_is_cut_at_its_beginning() -> None:
     app = PreparedApp(screens.PreparedMachine(screens.named("/var/lib/containers/storage/overlay/mysql-data")))
     async with app.run_test(size=(80, 24)):
-        assert any(line.startswith("▌  …overlay/mysql-data ━") for line in screen_lines(app))
+        assert any(line.startswith("▌  …e/overlay/mysql-data ━") for line in screen_lines(app))
 
 
 def test_one_long_device_leaves_room_for_the_other_columns() -> None:

@@ -45,7 +45,7 @@ class Column(msgspec.Struct, frozen=True):
     """Blank cells before the column."""
     from_width: int = 0
     """A narrower screen leaves the column out."""
-    cut: Literal["right", "middle", "left"] = "right"
+    cut: Literal["right", "middle", "left", "list"] = "right"
     """The place to cut a long text. Names of steps differ at both ends, paths differ at the end."""
 
 
@@ -99,6 +99,7 @@ _FIT: Mapping[str, Callable[[str, int], str]] = {
     "right": fit,
     "middle": fit_middle,
     "left": lambda text, width: fit(cut_left(text, width), width),
+    "list": lambda text, width: fit(fit_list(text, width), width),
 }
 
 

@@ -22,7 +22,7 @@ from fstui.tui.drawing import io_path
 from fstui.tui.drawing.cells import StyledText, fit, fit_list, labelled_lines, line, paragraph, rule, side_by_side
 from fstui.tui.drawing.storage import HIGH_BUSY_SHARE, StorageEntry, number
 from fstui.tui.iostats import DeviceActivity, IoStats
-from fstui.tui.styles import AREA, BAD, FAINT, HEAD, WARNING, verdict_style
+from fstui.tui.styles import AREA, BAD, FAINT, GOOD, HEAD, WARNING, verdict_style
 
 if TYPE_CHECKING:
     from fstui.report.sections import Report
@@ -99,8 +99,8 @@ def detail(
     if own_runs:
         lines += _saved_runs(own_runs, width)
     if target and entry.judgement and not entry.findings and target.silent_s is None and not own_runs:
-        remark = _READ_ONLY if entry.trouble == "read-only" else _NO_DEFECT
-        lines += [line(), *paragraph(remark, width)]
+        conclusions = paragraph(_READ_ONLY if entry.trouble == "read-only" else _NO_DEFECT, width, " ✓ ")
+        conclusions[0].stylize(GOOD, 0, 3)
     if columns > 1:
         return [title, *side_by_side([lines, [*conclusions, *evidence]], width)]
     conclusions += [line()] if conclusions and not 0 < height < _SMALL_HEIGHT else []

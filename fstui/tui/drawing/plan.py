@@ -162,6 +162,7 @@ def notes(
         text, style = activity
         lines += paragraph(text, prose_width, " ! " if style == WARNING else "   ", style) if text else []
         pictures = io_path.expected_path(offer.plan, target, width) if isinstance(offer.plan, Plan) else []
+        pictures = pictures if len(lines) + len(pictures) // 2 <= height else []  # its first rows alone say little
     help_text = " ".join(offer.form.help.split())
     drawn = [*lines, *pictures, rule(width, "how it measures"), *paragraph(help_text, prose_width)]
     if not (offer.plan or offer.refusal):  # the plan will take the room
@@ -187,7 +188,7 @@ def _terms(words: str, width: int, height: int) -> list[Text]:
 
 
 def extent(offer: Offer, choices: Choices) -> str:
-    """Return ``7 steps × 2 s``, or for a matrix ``2 × 2 = 4 steps × 10 s``; empty without a plan."""
+    """Return ``7 steps × 2 s + 7 s to prepare``, or for a matrix ``2 × 2 = 4 steps × 10 s``; empty without a plan."""
     if offer.plan is None:
         return ""
     if isinstance(offer.plan, PowerCutPlan):
@@ -200,6 +201,8 @@ def extent(offer: Offer, choices: Choices) -> str:
     product = f"{' × '.join(map(str, sides))} = " if is_matrix else ""
     lengths = {step.settings.seconds for step in steps}
     duration = f" × {length:g} s" if len(lengths) == 1 and (length := lengths.pop()) else ""
+    rest_s = (offer.plan.seconds or 0) - sum(step.settings.seconds or 0 for step in steps)
+    duration += f" + {rest_s:.0f} s to prepare" if duration and rest_s >= 1 else ""
     return f"{product}{counted(len(steps), 'step')}{duration}"
 
 

@@ -76,7 +76,7 @@ FINDINGS = (
     Column("FINDING", gap=0),
     Column("VERDICT", gap=2),
     Column("CONFIDENCE", gap=2, from_width=_WIDE_SCREEN - 4),
-    Column("WHAT", gap=2),
+    Column("WHAT", gap=2, cut="list"),
 )
 _BARE_EDGES = ("│", "╳")
 

@@ -108,7 +108,7 @@ def step_columns(columns: Sequence[Column], names: Sequence[str], width: int) ->
 def with_scale(columns: Sequence[Column], scale: LogScale) -> list[Column]:
     """Return the columns of a heading that shows the scale of the curves, if there is room."""
     ends = f"{latency.tick(scale.low)}–{latency.tick(scale.high)}"
-    titles = (f"{CURVE} {ends}", f"P99 {ends}", CURVE)
+    titles = (f"{CURVE} {ends}, gap: no operation ended", f"{CURVE} {ends}", f"P99 {ends}", CURVE)
     return [
         replace(column, title=next((title for title in titles if len(title) <= column.width), CURVE))
         if column.title == CURVE

@@ -53,8 +53,8 @@ COLUMNS = (
     Column("WRITE/S", 7, right=True, gap=2),
     Column("MB/S", 7, right=True),
     Column("W_AWAIT", 7, right=True, gap=2),
-    Column("FLUSH/S", 7, right=True, gap=2),
-    Column("F_AWAIT", 7, right=True, gap=2),
+    Column("FLUSH/S", 7, right=True),
+    Column("F_AWAIT", 7, right=True),
     Column(_TREND, 12, gap=2),
     Column("FLAG", gap=2),
 )
@@ -293,7 +293,7 @@ def _fitting_columns(rows: Sequence[StorageEntry], width: int, has_counters: boo
     for dropped in (None, *_EXPENDABLE):  # None: first try all columns
         columns = [column for column in columns if column.title != dropped]
         free_width = width - sum(widths[column.title] + column.gap for column in columns[1:])
-        if free_width >= min(longest["MOUNT"], width // 5):
+        if free_width >= min(longest["MOUNT"], width // 4):
             break
     widths["MOUNT"] = min(max(free_width, 4), longest["MOUNT"])
     free_width -= widths["MOUNT"]

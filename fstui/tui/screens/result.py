@@ -21,11 +21,11 @@ from fstui.report.findings import ordered
 from fstui.report.text import verdict_line
 from fstui.tui.commands import BACK, COPY, HELP, HISTORY, LIST, PALETTE, QUIT, Command
 from fstui.tui.drawing import result as drawing
-from fstui.tui.drawing.cells import MIN_FRAME_WIDTH, Card, line
+from fstui.tui.drawing.cells import MIN_FRAME_WIDTH, Card, line, paragraph
 from fstui.tui.drawing.latency import timeline
 from fstui.tui.drawing.report import IO_PATH, Detail, card_lines, details
 from fstui.tui.screens.base_screen import BaseScreen
-from fstui.tui.styles import FAINT
+from fstui.tui.styles import FAINT, HEAD
 from fstui.tui.widgets.lines import UNBOUNDED
 
 MAP_LINES = 14
@@ -213,7 +213,15 @@ class ResultScreen(BaseScreen):
         from fstui.tui.screens.page_screen import PageScreen  # noqa: PLC0415
 
         run, chosen = self.result, self.chosen
-        cards: list[Card] = [(_title_of(chosen), partial(self._explanation, chosen, height=UNBOUNDED))]
+        name = _title_of(chosen)
+
+        def draw(width: int) -> list[Text]:
+            title = chosen.title if isinstance(chosen, Finding) else ""
+            repeats_name = title.replace(" ", "-") in name  # as in "barriers off"
+            lines = [] if repeats_name else paragraph(title, width, style=HEAD)
+            return [*lines, *self._explanation(chosen, width, UNBOUNDED)]
+
+        cards: list[Card] = [(name, draw)]
         cards += self._other_cards()
         if step := self._step:
             map_lines = max(self.size.height // 2, MAP_LINES)

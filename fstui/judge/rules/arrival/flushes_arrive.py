@@ -138,6 +138,12 @@ def _unproven_below(accounts: Sequence[FlushAccount]) -> str:
     if not accounts:
         return ""
     where = words.devices(accounts[0].level.devices) or words.label(accounts[0].level.filesystem)
+    complete = sum(account.outcome == "complete" for account in accounts)
+    if complete:
+        return (
+            f"Further down, at {where}, all flushes arrived in {complete} of these {len(accounts)} steps; that is not "
+            "proven for every step. "
+        )
     if any(account.others_wrote for account in accounts):
         return f"Further down, at {where}, other processes also wrote, so nothing is proven there. "
     if any(account.counted is None for account in accounts):

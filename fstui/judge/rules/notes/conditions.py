@@ -98,7 +98,7 @@ def other_writers(case: Case) -> Iterator[Conclusion]:
     others = other_requesters(top.trace for top, *_ in case.flushes.synced_accounts if top.trace)
     if while_idle or noisy:
         yield Conclusion(
-            title=f"other processes write: {while_idle[0]} while fstui was idle"
+            title=f"others while idle: {while_idle[0]}"
             if while_idle
             else f"more flushes or bytes arrived than expected, during {noisy[0].step.name}",
             sentence=f"{_who_wrote(case, while_idle)} {_what_flushes_show(case)}",

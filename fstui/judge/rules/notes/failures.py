@@ -9,7 +9,7 @@ from fstui.judge.facts import Case
 from fstui.judge.facts.steps import SYNC_CALLS, WRITE_CALLS
 from fstui.judge.speed.stalls import without_cpu_ns
 from fstui.measure.wire.stdio import SHUTDOWN_ERRNOS
-from fstui.model.quantities import count, counted, seconds
+from fstui.model.quantities import count, counted, duration_ns, seconds
 from fstui.model.steps import Failure, Step
 
 MIN_BLOCKED_NS = 1_000_000_000
@@ -197,8 +197,8 @@ def stood_still(case: Case) -> Iterator[Conclusion]:
     blocked = [step for step in case.steps.all if _blocked_ns(step)]
     if not blocked:
         return
-    worst = max(blocked, key=_blocked_ns)
-    duration = seconds(_blocked_ns(worst) / 1e9)
+    worst = max(blocked, key=_longest_ns)
+    duration = duration_ns(_longest_ns(worst))
     unanswered = worst.unanswered
     step_duration = seconds(worst.elapsed_s)
     checkpoint = " This may be a checkpoint of the database." if worst.settings.operation_name else ""
@@ -218,14 +218,18 @@ def stood_still(case: Case) -> Iterator[Conclusion]:
     )
 
 
+def _longest_ns(step: Step) -> int:
+    return round(step.unanswered.elapsed_s * 1e9) if step.unanswered else step.latency_ns.max if step.latency_ns else 0
+
+
 def _blocked_ns(step: Step) -> int:
     """Return how long one operation blocked all others, less the waits for a CPU; 0 if that was short."""
-    if step.unanswered:
-        longest_ns, at_least_ns = round(step.unanswered.elapsed_s * 1e9), 0.0
-    elif step.writers == 1 and step.latency_ns and step.settings.uniform:
-        longest_ns, at_least_ns = step.latency_ns.max - without_cpu_ns(step), step.elapsed_s * 1e9 / 2
-    else:
-        return 0
+    longest_ns, at_least_ns = _longest_ns(step), 0.0
+    if not step.unanswered:
+        longest_ns -= without_cpu_ns(step)
+        at_least_ns = step.elapsed_s * 1e9 / 2
+        if step.writers > 1 or not step.latency_ns or not step.settings.uniform:
+            return 0
     usual_ns = 0
     if step.latency_ns and step.ops > 2:  # of two operations, the p50 may be the blocked one
         usual_ns = step.latency_ns.p50
@@ -233,7 +237,7 @@ def _blocked_ns(step: Step) -> int:
 
 
 def _evidence_lines(step: Step) -> Iterator[str]:
-    duration = seconds(_blocked_ns(step) / 1e9)
+    duration = duration_ns(_longest_ns(step))
     yield f"{step.name}: {count(step.ops)} operations in {seconds(step.elapsed_s)}, one of {duration}"
     for device in step.counters:
         if not step.settings.operation_name and device.flushes and device.flushes > 2 * step.ops:
