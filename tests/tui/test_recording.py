@@ -10,7 +10,7 @@ from textual.pilot import Pilot
 
 from fstui.model.recording import Record, RecordedWait, WhatHappened
 from fstui.tui.drawing.recording import RecordingView, devices, waits
-from tests.factories.recorded import BEGIN, ETCD, RSYNC, at, between, calm, disk, on_disk, stalled, window
+from tests.factories.recorded import BEGIN, ETCD, RSYNC, at, between, calm, disk, on_disk, second, stalled, window
 from tests.tui.conftest import PreparedApp
 from tests.tui.screen import press, screen_lines
 
@@ -41,8 +41,14 @@ async def test_it_opens_at_the_worst_moment_and_names_the_cause() -> None:
         lines = screen_lines(pilot.app)
     assert lines[0].endswith(" 2025-11-26 13:43:20–13:43:30")
     text = " ".join(line.strip() for line in lines)
-    assert "etcd (pid 812) waited 8.0 s (at most 4.0 s at a time) in fdatasync of /var/lib/etcd/wal/0.wal" in text
+    assert "13:43:14–13:43:28: etcd (pid 812) waited 8.0 s; vda's own latency" in text
     assert "rsync (pid 4711) wrote 295.6 MiB/s" in text and "▲" in text
+
+
+async def test_the_copy_of_an_incident_is_its_whole_sentence() -> None:
+    async with recorded(INCIDENT) as pilot:
+        await pilot.press("y")
+        assert "waited 8.0 s (at most 4.0 s at a time) in fdatasync of /var/lib/etcd/wal/0.wal; " in pilot.app.clipboard
 
 
 async def test_keys_move_through_time() -> None:
@@ -134,6 +140,19 @@ async def test_a_wait_is_never_longer_than_the_sum_of_waits() -> None:
 
 def view_of_window(*rows: RecordedWait, **changes: object) -> RecordingView:
     return RecordingView(ANSWER, BEGIN, BEGIN, window=window(10, *rows, **changes))
+
+
+def test_waits_shorter_than_a_millisecond_are_not_zero() -> None:
+    view = view_of_window(
+        replace(ETCD, waited_ms=0, longest_ms=0), replace(ETCD, program="x", syncs=0, waited_ms=0, longest_ms=0)
+    )
+    etcd, other = (text.plain for text in waits(view, 80)[2:4])
+    assert etcd.count("< 1 ms") == 2 and "0 ns" not in etcd + other and "–" in other
+
+
+def test_the_device_of_the_incident_is_always_listed_first() -> None:
+    view = replace(view_of_window(), second=second(10), device="vdb")
+    assert devices(view, 80)[2].plain.split()[:2] == ["vdb", "–"]
 
 
 def test_programs_that_were_traced_in_part_are_marked() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import datetime
 from itertools import groupby, pairwise
@@ -18,7 +19,6 @@ from fstui.report.what_happened import CHARTS, Chart
 from fstui.tui.drawing import charts
 from fstui.tui.drawing.cells import (
     Column,
-    drawn_width,
     fit,
     fit_right,
     headline,
@@ -31,6 +31,7 @@ from fstui.tui.drawing.cells import (
 )
 from fstui.tui.styles import AREA, FAINT, HEAD, TIME, WARNING, shades
 
+_FILE_WAITED_FOR = re.compile(r" (?:\(at most|in \w+ of|for a sync of|to write to) ")
 ZOOMS = (10, 60, 600, 3600)
 """Seconds per cell."""
 _LABEL_WIDTH, _VALUE_WIDTH = 27, 11
@@ -230,12 +231,17 @@ def _wait_cells(wait: RecordedWait) -> tuple[str, ...]:
         wait.program_label,
         f"≥ {count(wait.syncs)}" if wait.partly_traced else count(wait.syncs),
         duration_ns(wait.p50_us * 1000) if wait.p50_us else NONE,
-        duration_ns(wait.longest_so_far_ms * 1e6),
-        duration_ns(_waited_ms(wait) * 1e6),
+        _whole_ms(wait.longest_so_far_ms, wait.syncs),
+        _whole_ms(_waited_ms(wait), wait.syncs),
         (duration_ns(wait.cpu_ms * 1e6) if wait.cpu_ms else "0 s") if wait.counts_cpu else NONE,
         wait.cgroup,
         wait.file_label,
     )
+
+
+def _whole_ms(ms: int, syncs: int) -> str:
+    """Return a time that was recorded in whole milliseconds."""
+    return duration_ns(ms * 1e6) if ms else "< 1 ms" if syncs else NONE
 
 
 def _busiest_processes(window: Window) -> list[Text]:
@@ -263,6 +269,8 @@ def devices(view: RecordingView, width: int) -> list[Text]:
         _device_cells(device, second.elapsed_s, bucket.latency_ms if device.device == bucket.device else None)
         for device in ordered
     ]
+    if view.device and all(device.device != view.device for device in ordered):  # it did nothing in this column
+        rows.insert(0, (view.device, *[NONE] * (len(DEVICES) - 1)))
     names = ("CPU", "I/O", "", "memory", "")
     shares = [
         f"{name} {percent(ms / 1000 / second.elapsed_s)}"
@@ -291,18 +299,34 @@ def _device_cells(device: DeviceSecond, elapsed_s: float, chart_ms: float | None
 
 
 def sentence(view: RecordingView, width: int) -> list[Text]:
-    """Draw the incident at the chosen moment, or why there are no records."""
+    """Draw the incident at the chosen moment as far as no table shows it, or why there are no records."""
+    if current := next(iter(_incidents_at(view)), None):
+        return headline(f"{_times(current)}: {_who_and_why(current)}", width, ", while ")
+    return headline(sentence_text(view), width, "; ")
+
+
+def sentence_text(view: RecordingView) -> str:
+    """Return the whole sentence of the incident at the chosen moment, or why there are no records."""
     current = next(iter(_incidents_at(view)), None)
     gaps = [gap for gap in view.what_happened.gaps if gap.start <= view.time < gap.end]
     number = len(view.what_happened.incidents)
-    text = f"Nothing unusual at this moment. The recording has {counted(number, 'incident')}"
-    text += " (press n or p)." if number else "."
     if current:
-        times = (f"{datetime.fromtimestamp(when):%H:%M:%S}" for when in (current.start, current.end))
-        text = f"{'–'.join(dict.fromkeys(times))}: {current.sentence}"
-    elif gaps:
-        text = f"{span(gaps[0].start, gaps[0].end)}: {gaps[0].reason}."
-    return headline(text, width, "; ")
+        return f"{_times(current)}: {current.sentence}"
+    if gaps:
+        return f"{span(gaps[0].start, gaps[0].end)}: {gaps[0].reason}."
+    text = f"Nothing unusual at this moment. The recording has {counted(number, 'incident')}"
+    return text + (" (press n or p)." if number else ".")
+
+
+def _times(incident: Incident) -> str:
+    times = (f"{datetime.fromtimestamp(when):%H:%M:%S}" for when in (incident.start, incident.end))
+    return "–".join(dict.fromkeys(times))
+
+
+def _who_and_why(incident: Incident) -> str:
+    """Return the incident's sentence with the cause next to the program, without the longest wait and its file."""
+    head, separator, cause = incident.sentence.partition("; ")
+    return f"{_FILE_WAITED_FOR.split(head)[0]}{separator}{cause}" if incident.program else cause
 
 
 def incidents(view: RecordingView, width: int, height: int) -> list[Text]:
@@ -311,9 +335,7 @@ def incidents(view: RecordingView, width: int, height: int) -> list[Text]:
 
     def draw(index: int) -> Text:
         incident = listed[index]
-        head, _, clause = incident.sentence.partition("; ")
-        text = f"{span(incident.start, incident.end)}: {head.partition(' in ')[0] if incident.program else clause}"
-        text = text if drawn_width(text) <= width - 4 else text.partition(" (at most ")[0]
+        text = f"{span(incident.start, incident.end)}: {_who_and_why(incident)}"
         return line((f"   {fit(text, width - 4)}", HEAD if incident in current else ""))
 
     selected = next((index for index, incident in enumerate(listed) if incident.end > view.time), len(listed) - 1)

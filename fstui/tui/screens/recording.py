@@ -158,8 +158,7 @@ class RecordingScreen(BaseScreen):
     def action_copy(self) -> None:
         if self.view is not None:
             day = f"{datetime.fromtimestamp(self.view.time):%Y-%m-%d}"
-            sentence = " ".join(text.plain.strip() for text in drawing.sentence(self.view, 10_000))
-            self.copy(f"{self.view.what_happened.host}, {day} {sentence}")
+            self.copy(f"{self.view.what_happened.host}, {day} {drawing.sentence_text(self.view)}")
 
     def action_scroll(self, lines: int) -> None:
         for part in ("waits", "devices"):
