@@ -9,7 +9,7 @@ from fstui.tui.drawing.cells import headline
 from fstui.tui.drawing.compare import blocks
 from fstui.tui.drawing.report import card_lines
 from fstui.tui.screens.page_screen import PageScreen, comparison_screen, explain_screen, split_cards
-from fstui.tui.styles import WARNING
+from fstui.tui.styles import BAD, WARNING
 from tests.factories import busy, screens
 from tests.tui.conftest import PreparedApp
 from tests.tui.screen import press, screen_lines
@@ -49,11 +49,11 @@ def test_runs_without_a_common_step_are_listed_all_the_same() -> None:
     assert any("VS A" in text for text in drawn), "its column is wide enough although no ratio is known"
 
 
-def test_a_ratio_is_red_if_the_faster_run_is_not_durable() -> None:
+def test_the_rate_of_a_faster_run_that_is_not_durable_is_red() -> None:
     report = compare.comparison_report([replace(RUNS[1], verdict="not-durable"), RUNS[0]])
     (_, draw), *_ = blocks(report)
-    rows = [text for text in draw(80) if "0.62 ×" in text.plain]
-    assert rows and any(text.plain[span.start : span.end] == "0.62 ×" for text in rows for span in text.spans)
+    row = next(text for text in draw(80) if text.plain.startswith("   fdatasync"))
+    assert [row.plain[span.start : span.end].split() for span in row.spans if span.style == BAD] == [["1", "344"]]
 
 
 @pytest.mark.parametrize(("width", "shown"), [(80, "≈ 1.00 ×"), (120, "≈ 1.00 ×")])

@@ -33,7 +33,7 @@ from fstui.tui.drawing.report import section_lines
 from fstui.tui.styles import AREA, BAD, FAINT, HEAD
 
 _BAR_TITLE, _MIN_BAR_WIDTH, _MAX_BAR_WIDTH, _RATIO, _RATIO_WIDTH = " ", 5, 60, "VS A", 8
-_MIN_MAP_LINES, _FRAME_LINES, _OTHER_LINES = 10, 2, 3
+_MIN_MAP_LINES, _FRAME_LINES, _OTHER_LINES = 8, 2, 3
 STEPS = (
     Column("STEP", gap=0, cut="middle"),
     Column("", 1),
@@ -146,7 +146,7 @@ def _steps(steps: Sequence[Section], comparison: Comparison, width: int) -> list
 
 
 def _side_by_side(steps: Sequence[Section], comparison: Comparison, width: int) -> list[Text]:
-    """Draw a row for each step, with remarks below. A ratio is red if the faster side does not wait for syncs."""
+    """Draw a row for each step, with remarks below. The rate of a faster side that does not wait for syncs is red."""
     rows: list[tuple[str, ...]] = []
     leads = [_lead(comparison, step.title) for step in steps]
     for step, (lead, _) in zip(steps, leads, strict=True):
@@ -164,19 +164,21 @@ def _side_by_side(steps: Sequence[Section], comparison: Comparison, width: int) 
     names = tell_apart([row[0] for row in rows], fit_columns(columns, width - 4)[0].width)
     drawn = table(columns, [(name, *row[1:]) for name, row in zip(names, rows, strict=True)], width)
     colour_meters(drawn)
-    for row, (lead, style) in zip(drawn[1:], leads, strict=True):
+    step_width = fit_columns(columns, width - 4)[0].width
+    for row, step, (lead, style) in zip(drawn[1:], steps, leads, strict=True):
         row.highlight_words([lead], style)
+        for rank in comparison.ranking(step.title)[:1]:
+            start = 3 + step_width + (1 + SIDE_BY_SIDE[1].width) * comparison.sides.index(rank.side)
+            row.stylize(BAD if rank.not_durable else "", start, start + 1 + SIDE_BY_SIDE[1].width)
     with_remarks = ((row, *_remarks(step, width)) for row, step in zip(drawn[1:], steps, strict=True))
     return [drawn[0], *(part for lines in with_remarks for part in lines)]
 
 
 def _lead(comparison: Comparison, step_name: str) -> tuple[str, str]:
     """Return the ratio of B to A with its style. ``≈``, faint: neither is clearly faster."""
-    ranking = comparison.ranking(step_name)
     ratio = ratio_of(comparison.sides[0], comparison.sides[1], step_name)
     mark = "" if comparison.lead(step_name) else "≈ "
-    style = BAD if ranking and ranking[0].not_durable else FAINT if mark else HEAD
-    return (f"{mark}{ratio}", style) if ratio else (NONE, "")
+    return (f"{mark}{ratio}", FAINT if mark else HEAD) if ratio else (NONE, "")
 
 
 def _lead_bar(comparison: Comparison, step_name: str) -> str:
