@@ -19,6 +19,7 @@ from fstui.model.quantities import count
 from fstui.model.run import Evidence
 from fstui.model.storage import Node
 from fstui.storage.layers import kind
+from fstui.storage.layers.devices.caches import cache_off_reports
 from fstui.storage.layers.devices.disk import PARTITION, is_virtual
 from fstui.storage.layers.devices.links import link
 
@@ -177,8 +178,8 @@ def _why_at_topmost_level(case: Case, level: Level, accounts: list[FlushAccount]
     if write_through == level.devices or (write_through and has_counts):
         names, have = words.devices(write_through), "have" if write_through[1:] else "has"
         why = (
-            f"that {names} {have} no volatile cache. The only evidence is the kernel's setting: the "
-            f"kernel considers {names} “write through” and sends no flush."
+            f"that {names} {have} no volatile cache. The only evidence is the kernel's setting"
+            f"{_own_reports(write_through)}: the kernel considers {names} “write through” and sends no flush."
         )
         return f"nothing confirms that {names} {have} no cache", why, tuple(_cache_checks(case, write_through))
     if not has_counts:
@@ -186,6 +187,12 @@ def _why_at_topmost_level(case: Case, level: Level, accounts: list[FlushAccount]
         return f"{where}: flushes not counted", _why_not_counted(level), (words.CUT_THE_POWER if traced else _AS_ROOT,)
     why = f"that a flush reaches {where}: these steps cause no flush that the device counts."
     return "no flush is expected", why, ("Run a step with fdatasync, for example fsync-rate.",)
+
+
+def _own_reports(devices: tuple[Node, ...]) -> str:
+    """Return a clause that names the devices that themselves report no volatile cache; empty if none does."""
+    reporting = tuple(device for device in devices if cache_off_reports(device))
+    return f", and what {words.devices(reporting)} {'report' if reporting[1:] else 'reports'}" if reporting else ""
 
 
 def _cache_checks(case: Case, devices: tuple[Node, ...]) -> Iterator[str]:

@@ -150,7 +150,18 @@ FORCED = step("log", sync="none", open_flags=("direct", "dsync"), flushes=0)
     ("where", "done", "words_"),
     [
         (target(filesystem(below=())), step(), "fstui knows no device of this host"),
-        (on_disk(filesystem(), disk(write_cache="write through")), step(flushes=0), "considers sda “write through”"),
+        (
+            on_disk(filesystem(), disk(write_cache="write through")),
+            step(flushes=0),
+            "The only evidence is the kernel's setting: the kernel considers sda “write through” and sends no flush.",
+        ),
+        (
+            on_disk(
+                filesystem(), disk(write_cache="write through", link="virtio", readings=readings(drive_cache="off"))
+            ),
+            step(flushes=0),
+            "The only evidence is the kernel's setting, and what sda reports: the kernel considers",
+        ),
         (on_disk(filesystem(device_unseen="/dev/sdz")), step(), "the filesystem has devices that are not known"),
         (on_disk(filesystem(), disk(fua=True)), FORCED, "cause no flush that the device counts"),
         (on_disk(filesystem(), disk(counted=False)), step(flushes=None, share=None), "no flushes are counted for sda"),
@@ -170,7 +181,10 @@ FORCED = step("log", sync="none", open_flags=("direct", "dsync"), flushes=0)
             "no request queue counts flushes for sda. sda: a driver without a queue.",
         ),
     ],
-    ids=["no device", "write through", "unknown device", "FUA writes", "not counted", "two disks", "off", "no queue"],
+    ids=[
+        *("no device", "write through", "it reports no cache", "unknown device", "FUA writes", "not counted"),
+        *("two disks", "off", "no queue"),
+    ],
 )
 def test_undecided_run_says_why(where: Target, done: Step, words_: str) -> None:
     judgement = verdict(where, done)

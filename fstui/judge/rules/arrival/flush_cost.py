@@ -14,8 +14,8 @@ time grows if all of these are true:
 - The extra data was flushed at 10 GB/s or less. Only memory is faster.
 - If the kernel measures the device's flush time, this time grew, too.
 
-The note appears only if all expected flushes arrived, a flush takes less than twice as long as an O_DIRECT write, and
-the medium is not known to be protected.
+The note appears only if flushes were sent and arrived, a flush takes less than twice as long as a write, and the
+medium is not known to be protected.
 
 ## What it proves, and what it does not
 If the flush time grows, a flush has an effect; only a power cut proves more. If it does not grow, fstui cannot tell
@@ -56,8 +56,15 @@ def flush_cost(case: Case) -> Iterator[Conclusion]:
     elif not growing and case.host.virtualization and not (case.rotation.syncs_reach_platters or case.commits_are_safe):
         write, flushed = case.costs.write, case.costs.synced
         is_cheap = write and flushed and flushed.ns - write.ns < CHEAP_BELOW * write.ns
-        if write and flushed and is_cheap and case.flushes.has_expected_flushes(flushed.step):
+        if write and flushed and is_cheap and _sends_flushes(case, flushed):
             yield _flat(case, growths, write, flushed)
+
+
+def _sends_flushes(case: Case, flushed: Cost) -> bool:
+    """Return whether flushes are expected and none is missing. To a "write through" disk, the kernel sends none."""
+    accounts = case.flushes.counted_accounts(flushed.step)
+    is_expected = any(account.expected and account.expected.low for account in accounts)
+    return is_expected and case.flushes.has_expected_flushes(flushed.step)
 
 
 def _growing(case: Case, growing: Sequence[FlushGrowth], lowest: str) -> Conclusion:

@@ -40,6 +40,7 @@ CACHED_US = (80, 2000, 8000, 25000, 48000)
 """As of a cache above the device."""
 NOT_ITS_OWN = "the extra time with unsynced data is not spent in the device"
 SYNC_MOUNT = on_disk(filesystem(below=("vda",), sync_option="sync"), GUEST_DISK.stack[1])
+THROUGH = on_disk(filesystem(below=("vda",)), disk("vda", link="virtio", write_cache="write through"))
 TMPFS = on_disk(filesystem("tmpfs", below=()), disk(readings=readings()))
 
 
@@ -60,11 +61,12 @@ TMPFS = on_disk(filesystem("tmpfs", below=()), disk(readings=readings()))
         (SYNC_MOUNT, measured(flushes(FLAT_US), flushes=2), {}),
         (SYNC_MOUNT, measured(flushes(GROWN_US), flushes=2), {}),
         (TMPFS, measured(flushes(GROWN_US)), {"host": METAL}),
+        (THROUGH, measured(flushes(), flushes=0), {}),
     ],
     ids=[
         *("flat on real hardware", "an expensive flush", "no amounts", "two amounts", "cheap, other writers"),
         *("expensive, other writers", "page cache of a loop", "failed", "disturbed", "no figures", "other figures"),
-        *("sync mount, flat", "sync mount, grown", "tmpfs"),
+        *("sync mount, flat", "sync mount, grown", "tmpfs", "write through"),
     ],
 )
 def test_cost_that_shows_nothing_has_no_note(where: Target, steps: tuple[Step, ...], fields: dict[str, Any]) -> None:
