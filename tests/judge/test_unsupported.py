@@ -80,7 +80,7 @@ def write_behind(box: Box) -> None:
     ],
     ids=[
         "a target that nothing tells", "dm-integrity", "dm-vdo", "a snapshot that is merged", "a cleaner's cache",
-        "LVM write-behind", "segments of several targets",
+        "dm-raid write-behind", "segments of several targets",
         "mounted with sync", "write-behind", "NVDIMM with DAX", "flash", "nbd", "exFAT", "JFS",
     ],
 )  # fmt: skip

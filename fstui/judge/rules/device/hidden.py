@@ -109,7 +109,7 @@ def unknown_layer(case: Case) -> Iterator[Conclusion]:
     below such a layer with those above the layer.
 
     Settings that fstui does not judge: the mount option `sync`, `chattr +S`, a write-behind member of an md array or
-    LVM RAID, a dm-writecache in the mode `cleaner` or `metadata_only`, a snapshot that is being merged, and a
+    a dm-raid, a dm-writecache in the mode `cleaner` or `metadata_only`, a snapshot that is being merged, and a
     device-mapper device of several targets, such as `striped` and `error`.
 
     ## How it was measured

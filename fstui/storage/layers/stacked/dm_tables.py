@@ -120,7 +120,10 @@ def _raid(words: tuple[str, ...]) -> Iterator[tuple[str, str]]:
 
 
 def _written_behind(segment: Segment) -> tuple[str, ...]:
-    """Return the members that ``write_mostly`` names by number, if ``max_write_behind`` lets no write wait for them."""
+    """Return the members that ``write_mostly`` names by number, if ``max_write_behind`` lets no write wait for them.
+
+    After ``lvchange --writebehind 256``, the table contains a 0 (Linux 6.12).
+    """
     parameters, devices = _split(segment.words)
     pairs, data_devices = list(pairwise(parameters)), devices[2::2]
     has_backlog = any(name == "max_write_behind" and integer(value) for name, value in pairs)
