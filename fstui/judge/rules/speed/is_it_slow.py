@@ -7,7 +7,7 @@ fstui compared the rates of synced writes with references for this storage.
   returned
 - **slow**: by at least one reference, half of the steps or more are slow
 - **normal**: not slow, and by at least one reference, most steps are normal
-- **unknown**: in all other cases, for example if the syncs may not reach the disk
+- **unknown**: otherwise, for example if CPU was short or syncs may skip the disk
 
 ## How it was measured
 Only steps with one writer are compared. A step is slow if its rate is below the limit of a reference, otherwise normal:
@@ -20,9 +20,6 @@ Only steps with one writer are compared. A step is slow if its rate is below the
 - 50 commits per second in the fastest step (the minimum for etcd), if the class of the device is unknown
 
 If a sync needs extra flushes, copies or parity, the limits from published rates and revolutions are lower.
-
-The answer is unknown instead of stalls if fstui or another process had no CPU for at least half of the operation,
-unless the disk itself, a freeze or an I/O limit explains its time.
 
 ## What it proves, and what it does not
 Speed says nothing about durability. The answer names a known cause, such as an I/O limit or other processes.
