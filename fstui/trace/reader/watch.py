@@ -78,7 +78,7 @@ class WaitRecording(EventRecording):
             self._follow(self._pid)
 
     def _add_running_syncs(self) -> None:
-        """Add the syncs that began before the trace, as if they began now. Only if their ends will be traced."""
+        """Add the syncs whose starts were not traced, as if they began now. Only if their ends will be traced."""
         self._locations.begin()
         running = dict(running_syncs())
         for thread, process in self._process_cache.find_processes(running).items():
@@ -135,9 +135,10 @@ class WaitRecording(EventRecording):
                 waits.forget(thread)
 
     def forget_in_flight(self) -> None:
-        """Drop the syncs in flight, because their ends may be among events that were lost."""
+        """Drop the syncs in flight, because their ends may be among events that were lost. Add those that still run."""
         for thread, _, _ in list(self.waits.in_flight()):
             self.waits.forget(thread)
+        self._add_running_syncs()
 
     def row(self, thread: int, file: SyncedFile) -> WaitRow:
         """Return this second's row for a thread and a file. The row of an unwanted thread or file is not in a span."""

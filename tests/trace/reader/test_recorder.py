@@ -97,6 +97,16 @@ def test_a_call_whose_end_was_missed_is_dropped(trace: Trace, monkeypatch: pytes
 
 
 @pytest.mark.root
+def test_a_sync_that_still_runs_is_not_dropped(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Events of other threads may have been lost. When it began is no longer known."""
+    thread, began_ns = threading.get_native_id(), time.monotonic_ns()
+    trace.waits.begin_call(began_ns, thread, FILE.fd)
+    monkeypatch.setattr("fstui.trace.reader.watch.running_syncs", lambda: [(thread, FILE.fd)])
+    trace.forget_in_flight()
+    assert [open_ for open_, _, since_ns in trace.waits.in_flight() if since_ns > began_ns] == [thread]
+
+
+@pytest.mark.root
 def test_each_lost_event_is_counted_once(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
     """Events are also lost while a window ends."""
     numbers = count(1)
