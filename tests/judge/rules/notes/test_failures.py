@@ -169,6 +169,12 @@ def test_long_operation_comes_first_but_decides_nothing() -> None:
     assert verdict(None, step(), thawed).verdict == "consistent"
 
 
+def test_a_stall_has_the_same_time_in_both_answers() -> None:
+    judged = verdict(None, step(), held(1.6, 2.0, cpu_wait_ns=150_000_000))
+    assert finding(judged, "stood-still").title == "one operation took 1.6 s"
+    assert judged.speed.title.startswith("1.6 s for one operation")
+
+
 @pytest.mark.parametrize(
     ("done", "named"),
     [
