@@ -92,6 +92,7 @@ async def test_three_runs_are_compared_and_the_trend_is_shown() -> None:
         ]
         assert (await press(pilot, "escape"))[-1].startswith("  Enter open  "), "the next Enter opens a run"
         lines = await press(pilot, "t")
+        assert any(" 3.00 ×  ▁▃▄ " in line for line in lines), "the rates, oldest first"
         newest, middle, oldest = (line for line in lines if " Oct 08:00:00 " in line)
         assert "3.00 ×" in newest and "2.00 ×" in middle and "×" not in oldest
         assert newest.count("━") > middle.count("━") > oldest.count("━")

@@ -62,12 +62,13 @@ COLUMNS = (
 )
 SERIES = (
     Column("", 1),
-    Column("SCENARIO", 20, gap=2, from_width=_NARROW),
+    Column("SCENARIO", 18, gap=2, from_width=_NARROW),
     Column("STEP", 16, gap=2, cut="middle", from_width=_WIDE),
     Column("RUNS", 4, gap=2, right=True),
     Column("FIRST/S", 7, gap=2, right=True),
     Column("LAST/S", 6, gap=2, right=True),
     Column("CHANGE", 7, gap=2, right=True),
+    Column("OLD→NEW", 7, gap=2, from_width=_NARROW),
     Column("TARGET", gap=2, cut="left"),
 )
 TREND = (
@@ -81,6 +82,8 @@ TREND = (
 )
 _REMARKS = Column("REMARKS", 12, gap=2)
 _MARK = "*"
+_MAX_RATES = 7
+"""The number of runs whose rates are drawn in a row, oldest first."""
 _BAD_SPEEDS: tuple[Answer, ...] = ("slow", "stalls")
 _MIN_PICTURE_LINES, _MIN_LINES_WITH_PICTURE = 6, 12
 """Height of the smallest heat map, and of the smallest part that shows one: the next step comes first."""
@@ -226,9 +229,10 @@ def _series_row(runs: Sequence[Summary], lasts: Sequence[Summary], columns: Sequ
     first, last = runs[0], runs[-1]
     glyph, style = _glyph(last)
     rates = _rate(first.rate_per_s), _rate(last.rate_per_s), f"{last.rate_per_s / first.rate_per_s:.2f} ×"
-    cells = (glyph, _scenario(last, lasts), last.rate_of, str(len(runs)), *rates, _target(last))
+    line_of_rates = charts.blocks([run.rate_per_s for run in runs[-_MAX_RATES:]])
+    cells = (glyph, _scenario(last, lasts), last.rate_of, str(len(runs)), *rates, line_of_rates, _target(last))
     values = {column.title: cell for column, cell in zip(SERIES, cells, strict=True)}
-    return row_cells(columns, values, {"": style})
+    return row_cells(columns, values, {"": style, "OLD→NEW": AREA})
 
 
 def selected_run(summary: Summary, run: Run | None, width: int, height: int, *, all_evidence: bool) -> list[Text]:
