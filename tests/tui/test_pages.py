@@ -49,6 +49,12 @@ def test_runs_without_a_common_step_are_listed_all_the_same() -> None:
     assert any("VS A" in text for text in drawn), "its column is wide enough although no ratio is known"
 
 
+def test_the_next_steps_of_the_run_come_before_the_general_ones() -> None:
+    pages = explain_screen("barriers-off"), explain_screen("barriers-off", lambda width: [])
+    titles = [[title for title, _ in screen.cards] for screen in pages]
+    assert titles[0][0] == "What to do next" and titles[1][0] == "In this run" and titles[1][1] != titles[0][0]
+
+
 def test_the_rate_of_a_faster_run_that_is_not_durable_is_red() -> None:
     report = compare.comparison_report([replace(RUNS[1], verdict="not-durable"), RUNS[0]])
     (_, draw), *_ = blocks(report)

@@ -297,8 +297,10 @@ def explain_screen(rule_name: str, draw_finding: Callable[[int], list[Text]] | N
     cards: list[Card] = [("Verdict", verdicts)]
     cards += [("More about what it means", partial(draw, more))] if more.strip() else []
     cards += [(title, partial(draw, text)) for title, _, text in (part.partition("\n") for part in parts)]
-    cards.sort(key=lambda card: card[0] != NEXT)
-    cards[:0] = [("In this run", draw_finding)] if draw_finding else []
+    if draw_finding:
+        cards.insert(0, ("In this run", draw_finding))  # with its own next steps, for the real mount point
+    else:
+        cards.sort(key=lambda card: card[0] != NEXT)
     answer = re.sub("[ \n]+", " ", answer.replace("`", ""))
     cards += [("Terms", partial(short_term_lines, terms))] if terms else []
     return PageScreen("explain", cards, name, answer)
