@@ -23,6 +23,7 @@ from fstui.tui.drawing.cells import (
     colour_meters,
     fit_columns,
     fit_right,
+    headline,
     paragraph,
     plain_meter,
     rule,
@@ -33,7 +34,7 @@ from fstui.tui.drawing.report import section_lines
 from fstui.tui.styles import AREA, BAD, FAINT, HEAD
 
 _BAR_TITLE, _MIN_BAR_WIDTH, _MAX_BAR_WIDTH, _RATIO, _RATIO_WIDTH = " ", 5, 60, "VS A", 8
-_MIN_MAP_LINES, _FRAME_LINES, _OTHER_LINES = 8, 2, 3
+_MIN_MAP_LINES, _FRAME_LINES, _OTHER_LINES = 8, 2, 2
 STEPS = (
     Column("STEP", gap=0, cut="middle"),
     Column("", 1),
@@ -83,7 +84,8 @@ def blocks(report: Report, height: int = 0) -> list[Card]:
     cards += [(section.title, partial(section_lines, section._replace(title=""))) for section in other_sections]
 
     def draw_maps(width: int) -> list[Text]:
-        lines_above = sum(len(lines(width)) + _FRAME_LINES for _, lines in cards)
+        lines_above = len(headline(" ".join(answer.lines), width, ". "))
+        lines_above += sum(len(lines(width)) + _FRAME_LINES for _, lines in cards)
         return _maps(views, width, height - _OTHER_LINES - lines_above)
 
     return [*cards, ("", draw_maps)] if (views := list(_views(comparison))) else cards
