@@ -131,7 +131,7 @@ def test_charts_of_a_watch_fit(width: int) -> None:
     for height in range(30):
         lines = of_programs(recent, width, height)
         assert len(lines) <= height and all(text.cell_len <= width for text in lines)
-    assert any("a sync takes" in text.plain for text in lines)
+    assert any("mean of the syncs" in text.plain for text in lines)
 
 
 def charts(activity: DeviceActivity, width: int, height: int) -> Sequence[Text]:

@@ -76,7 +76,7 @@ def _size(mib: float) -> str:
 
 BYTES = Figure("unsynced bytes", lambda moment: moment.bytes / _MIB, _size, 1)
 OLDEST = Figure("the oldest, at least", lambda moment: moment.oldest_s, lambda value: f"{value:.0f} s", 10, colour=TIME)
-NAMES = Figure("new names", lambda moment: moment.names, count, 10)
+NAMES = Figure("new names", lambda moment: moment.names, count, 4)
 _FIGURES = ((BYTES, OLDEST, NAMES), (BYTES, OLDEST), (BYTES, OLDEST, NAMES))
 """The figures to chart in one, two or three columns of charts."""
 

@@ -136,7 +136,7 @@ WRITE_MS = Figure("a write takes", lambda stats: stats.ms_per_write, _ms, 0.1, c
 READS = Figure("reads/s", lambda stats: stats.per_s("reads"), rate, 10)
 BUSY = Figure("busy", lambda stats: None if stats.busy is None else min(stats.busy, 1.0), percent, 1, 0.8)
 SYNCS = Figure("syncs/s", lambda stats: stats.per_s("syncs"), rate, 10)
-SYNC_NS = Figure("a sync takes", lambda stats: stats.ns_per_sync, duration_ns, 1e5, colour=TIME)
+SYNC_NS = Figure("mean of the syncs", lambda stats: stats.ns_per_sync, duration_ns, 1e5, colour=TIME)
 LONGEST_SYNC_NS = Figure("the longest sync", lambda stats: stats.longest_sync_ns, duration_ns, 1e5, colour=TIME)
 DEVICE_FIGURES = (
     (FLUSHES, FLUSH_MS, WRITES, BUSY, WRITE_MS, READS),
