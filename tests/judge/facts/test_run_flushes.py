@@ -50,6 +50,12 @@ def test_noise_at_the_disk_leaves_the_loop_proven() -> None:
     assert "Further down, at sda, other processes also wrote, so nothing is proven there." in judgement.sentence
 
 
+def test_steps_whose_flushes_reached_the_disk_are_counted() -> None:
+    quiet = step("fdatasync", flushes={"loop0": 1, "sda": 1})
+    sentence = verdict(on_loop(), quiet, step("O_DSYNC", flushes={"loop0": 1, "sda": 2.7})).sentence
+    assert "Further down, at sda, all flushes arrived in 1 of these 2 steps; that is not proven for every" in sentence
+
+
 def test_noise_while_idle_at_the_disk_leaves_the_loop_proven() -> None:
     idle = Idle(elapsed_s=2.0, counters=(counted("loop0", 0, 0), counted("sda", 800, 800)))
     judgement = verdict(on_loop(), step(flushes=HONEST), idle=idle)
