@@ -23,7 +23,7 @@ FOR_THE_VERDICT: tuple[Operation, ...] = ("overwrite", "direct")
 would be a different one."""
 MIN_STOPPED_S = 1.0
 """A step that was stopped earlier gives no answer: a pause of the storage may have followed."""
-SHORT_OF_CPU = "the host was short of CPU time"
+SHORT_OF_CPU = "fstui was short of CPU time"
 
 
 class Product(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -132,7 +132,7 @@ class _Limit(NamedTuple):
 
 
 def _fit(case: Case, product: Product, step: Step) -> Fit:
-    limits = list(_limits(case, product, step))
+    limits = list(_limits(product, step))
     missed = [limit for limit in limits if not limit.is_met]
     recommended = product.recommended_per_s or 0.0
     answer: Fitness = "no-threshold"
@@ -170,7 +170,7 @@ def _fit(case: Case, product: Product, step: Step) -> Fit:
     )
 
 
-def _limits(case: Case, product: Product, step: Step) -> Iterator[_Limit]:
+def _limits(product: Product, step: Step) -> Iterator[_Limit]:
     sync = step.sync_ns or step.latency_ns
     if sync is None:
         return
@@ -178,20 +178,20 @@ def _limits(case: Case, product: Product, step: Step) -> Iterator[_Limit]:
     if product.p99_ms is not None:
         required = f"p99 < {product.p99_ms:g} ms"
         if sync.p99 is None:  # fewer than 100 syncs, so compare the longest one
-            yield _Limit(required, longest, *_compare(case, step, sync.max, product.p99_ms, 1))
+            yield _Limit(required, longest, *_compare(step, sync.max, product.p99_ms, 1))
         else:
-            compared = _compare(case, step, sync.p99, product.p99_ms, step.syncs / 100)
+            compared = _compare(step, sync.p99, product.p99_ms, step.syncs / 100)
             yield _Limit(required, f"sync p99 {duration_ns(sync.p99)}", *compared)
     if product.longest_ms is not None:
         required = f"each < {product.longest_ms / 1000:g} s, else {product.consequence}"
-        yield _Limit(required, longest, *_compare(case, step, sync.max, product.longest_ms, 1))
+        yield _Limit(required, longest, *_compare(step, sync.max, product.longest_ms, 1))
     if product.least_per_s is not None:
         least, per_s = product.least_per_s, step.rate_per_s
         missed_by = f"{least / per_s:.1f} × slower than required"
         yield _Limit(f"{least:g}/s", f"{rate(per_s)}/s", per_s >= least, missed_by, is_starved(step))
 
 
-def _compare(case: Case, step: Step, ns: int, limit_ms: float, syncs: float) -> tuple[bool, str, bool]:
+def _compare(step: Step, ns: int, limit_ms: float, syncs: float) -> tuple[bool, str, bool]:
     """Return ``is_met``, ``missed_by`` and ``by_cpu``. ``syncs``: how many syncs took ``ns`` or longer."""
-    by_cpu = is_starved(step) or cpu_may_explain(case, step, ns, syncs)
+    by_cpu = is_starved(step) or cpu_may_explain(step, ns, syncs)
     return ns < limit_ms * 1e6, f"{ns / (limit_ms * 1e6):.1f} × the limit", by_cpu

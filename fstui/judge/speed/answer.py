@@ -34,7 +34,6 @@ from fstui.model.steps import Step
 
 _BEFORE_WRITING = "may have returned before the disk had written anything"
 _IN_DOUBT = "syncs may have returned before the disk had written"
-_TRACE_AS_ROOT = "Or run it as root: the kernel's trace shows how long the disk itself takes."
 LOOK_AT_DMESG = "Look for errors of the device in the kernel's log: 'dmesg'."
 _FAR_FASTER = 10
 """Syncs are far faster than a reference if every step does this many times the normal rate."""
@@ -65,7 +64,7 @@ def speed(case: Case, verdict: Verdict) -> Speed:
     if by_storage := [stall for stall in stalled if not stall.lacked_cpu]:
         return _stalls(case, by_storage, slow)
     if stalled and not any(yardstick.worst.is_slow_without_cpu_waits for yardstick in slow):
-        return _stalled_without_cpu(stalled[0])
+        return _without_cpu(stalled[0].step, stalled[0].line, stalled[0].without_cpu_ns)
     if case.configuration.breaks_sync:
         return Speed(
             title="the syncs make nothing durable",
@@ -163,23 +162,6 @@ def _normal(case: Case, normal: Yardstick, yardsticks: Sequence[Yardstick]) -> S
         sentence=f"{best.step.name} did {best.measured_rate}. That is normal compared with {normal.name}: "
         f"{best.evidence}. {_remarks(case, best.step)}",
         evidence=_evidence_lines(yardsticks, (best, normal.name)),
-    )
-
-
-def _stalled_without_cpu(stalled: StalledStep) -> Speed:
-    if stalled.writer_lacked_cpu:
-        return _without_cpu(stalled.step, stalled.line, stalled.without_cpu_ns)
-    longest_ns = stalled.longest_ns
-    longest = duration_ns(longest_ns)
-    pressure = duration_ns(min(stalled.step.longest_cpu_pressure_ns or 0, longest_ns))
-    as_root = () if stalled.step.trace else (_TRACE_AS_ROOT,)
-    return Speed(
-        title=f"the host was short of CPU for {pressure} of an operation of {longest}",
-        sentence=f"One operation of {stalled.step.name} took {longest}. For {pressure} of that time, some process of "
-        "this host waited for a CPU, perhaps a kernel thread that serves the sync. So the time of the storage itself "
-        "is not known.",
-        evidence=(stalled.line, f"{stalled.step.name}: {pressure} of CPU pressure (/proc/pressure/cpu)"),
-        next=(MEASURE_WITH_CPU, *as_root),
     )
 
 

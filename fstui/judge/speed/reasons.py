@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from fstui.judge import words
 from fstui.judge.facts import Case
+from fstui.judge.speed.stalls import MEASURE_WITH_CPU, starved_ns
 from fstui.model.quantities import duration_ns, percent
 from fstui.model.steps import Step
 from fstui.model.storage import Reading
@@ -34,12 +35,14 @@ def find_reasons(case: Case, step: Step) -> tuple[Reason, ...]:
     """Return all known reasons. Limits come first, because they were set on purpose. A freeze is the only reason."""
     if frozen := _frozen(step):
         return (frozen,)
-    return (*_limits(case, step), *_faults(case), *_busy_devices(case), *_other_writers(case, step), *_remote(case))
-
-
-def is_restrained(case: Case, step: Step) -> bool:
-    """Return whether a freeze or an I/O limit slowed the step down."""
-    return _frozen(step) is not None or bool(limits_reached(case, step))
+    return (
+        *_limits(case, step),
+        *_faults(case),
+        *_lack_of_cpu(case, step),
+        *_busy_devices(case),
+        *_other_writers(case, step),
+        *_remote(case),
+    )
 
 
 def _frozen(step: Step) -> Reason | None:
@@ -109,6 +112,13 @@ def _faults(case: Case) -> Iterator[Reason]:
         fault_texts = words.join_words(words.evidence_line(node, state.what, state.value) for node, state in faults)
         repair = "Repair the stack first: see 'dmesg' for details."
         yield Reason(f"the stack is degraded or faulty ({fault_texts})", f"stack: {fault_texts}", repair)
+
+
+def _lack_of_cpu(case: Case, step: Step) -> Iterator[Reason]:
+    """Yield the CPU pressure of the host. A sync also waits for kernel threads."""
+    if ns := starved_ns(case, step):
+        evidence = f"{step.name}: {duration_ns(ns)} of CPU pressure (/proc/pressure/cpu)"
+        yield Reason("this host was short of CPU at that time", evidence, MEASURE_WITH_CPU)
 
 
 def _busy_devices(case: Case) -> Iterator[Reason]:

@@ -5,7 +5,6 @@ from itertools import chain
 from typing import NamedTuple
 
 from fstui.judge.facts import Case
-from fstui.judge.speed.reasons import is_restrained
 from fstui.measure.kinds.sysbench import SysbenchFigures
 from fstui.measure.latency import STALL_NS, stall_limit_ns
 from fstui.model.quantities import duration_ns
@@ -30,8 +29,6 @@ class StalledStep(NamedTuple):
     longest_ns: int
     call: str = ""
     """The system call that had not returned when fstui stopped waiting. Empty if the operation returned."""
-    is_explained: bool = False
-    """Whether a disk's own request, a freeze or an I/O limit explains the operation, so that CPU pressure does not."""
 
     @property
     def line(self) -> str:
@@ -48,15 +45,8 @@ class StalledStep(NamedTuple):
         return max(longest_wait, stolen if stolen >= STOLEN_SHARE * self.step.elapsed_s * 1e9 else 0)
 
     @property
-    def writer_lacked_cpu(self) -> bool:
-        return not self.call and self.without_cpu_ns >= CPU_SHARE * self.longest_ns
-
-    @property
     def lacked_cpu(self) -> bool:
-        """Whether the writer, or perhaps a kernel thread that serves it, had no CPU for much of the operation."""
-        pressure_ns = self.step.longest_cpu_pressure_ns or 0
-        is_high = pressure_ns >= CPU_SHARE * max(self.longest_ns, PRESSURE_INTERVAL_NS)
-        return self.writer_lacked_cpu or (is_high and not self.call and not self.is_explained)
+        return not self.call and self.without_cpu_ns >= CPU_SHARE * self.longest_ns
 
 
 def stalled_steps(case: Case) -> tuple[StalledStep, ...]:
@@ -75,8 +65,7 @@ def _stalled_steps(case: Case) -> Iterator[StalledStep]:
             and (write_step.sync_method or write_step.direct)
             and step.latency_ns.max >= stall_limit_ns(step.latency_ns.p50)
         ):
-            longest_ns = step.latency_ns.max
-            yield StalledStep(step, longest_ns, is_explained=_is_explained(case, step, longest_ns))
+            yield StalledStep(step, step.latency_ns.max)
 
 
 def _stalled_servers(case: Case) -> Iterator[StalledStep]:
@@ -99,12 +88,16 @@ def slowest_device(step: Step) -> tuple[str, int] | None:
     return max(_longest_requests(step), key=lambda request: request[1], default=None)
 
 
-def _is_explained(case: Case, step: Step, ns: int) -> bool:
-    """Return whether a lowest device, a freeze or an I/O limit explains that an operation took ``ns``. The other
-    devices, such as a loop device, wait for kernel threads themselves."""
+def starved_ns(case: Case, step: Step) -> int:
+    """Return how long the host was short of CPU while the longest operation was waiting; 0 if that was less than half
+    of it, or if a disk itself took the time. Other devices, such as loop devices, wait for kernel threads themselves.
+    """
+    longest_ns = step.latency_ns.max if step.latency_ns else 0
+    pressure_ns = step.longest_cpu_pressure_ns or 0
     disks = {node.id for node in case.stack.lowest}
-    longest_request_ns = max((ns for device, ns in _longest_requests(step) if device in disks), default=0)
-    return longest_request_ns >= DEVICE_SHARE * ns or is_restrained(case, step)
+    request_ns = max((ns for device, ns in _longest_requests(step) if device in disks), default=0)
+    is_high = pressure_ns >= CPU_SHARE * max(longest_ns, PRESSURE_INTERVAL_NS)
+    return min(pressure_ns, longest_ns) if is_high and request_ns < DEVICE_SHARE * longest_ns else 0
 
 
 def _longest_requests(step: Step) -> Iterator[tuple[str, int]]:
@@ -123,8 +116,6 @@ def is_starved(step: Step) -> bool:
     return without_cpu_ns(step) >= STARVED_SHARE * step.elapsed_s * 1e9
 
 
-def cpu_may_explain(case: Case, step: Step, ns: int, operations: float = 1) -> bool:
+def cpu_may_explain(step: Step, ns: int, operations: float = 1) -> bool:
     """Return whether waits for a CPU are long enough to explain that this number of operations took ``ns``."""
-    total_ns = max(without_cpu_ns(step), step.cpu_pressure_ns or 0)
-    stalled = StalledStep(step, ns, is_explained=_is_explained(case, step, ns))
-    return stalled.lacked_cpu and total_ns >= CPU_SHARE * ns * operations
+    return StalledStep(step, ns).lacked_cpu and without_cpu_ns(step) >= CPU_SHARE * ns * operations
