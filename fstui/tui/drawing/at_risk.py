@@ -44,8 +44,8 @@ ROWS = (
     Column("≤ UNWRITTEN", 11, right=True, gap=2),
     Column("≤ IN CACHE", 10, right=True, gap=2),
     Column(BAR, _BAR_CELLS, gap=2, from_width=100),
-    Column("SYNCS", 7, right=True, from_width=88),
-    Column("FILES", 5, right=True, gap=2, from_width=50),
+    Column("SYNCS", 7, right=True, from_width=50),
+    Column("FILES", 5, right=True, gap=2, from_width=88),
     Column("WHERE", gap=2, cut="left"),
 )
 _WIDE_SCREEN, _LONG_NAME_WIDTH = 100, 24
