@@ -33,6 +33,8 @@ DRAW_INTERVAL_S = 0.25
 MIN_MAP_LINES, OTHER_LINES = 6, 4
 """Height of the heat maps, and of everything on the screen besides the pages: title, footer and end of a frame."""
 
+_MAX_SETTINGS_LINES = 10
+"""Before the runs, the places of the maps show only the settings of the steps."""
 _MEASURED = "what was measured"
 _ENTER_LABELS = {"predict": "start", "run": "compare", "question": "end"}
 
@@ -375,6 +377,7 @@ class LessonScreen(BaseScreen):
         has_results = self.stage not in ("predict", "run")
         if height < MIN_MAP_LINES or (self.stage == "predict" and not self.has_class("-huge")):
             return []
+        height = min(height, _MAX_SETTINGS_LINES) if self.stage == "predict" else height
         frame, planned = self.part("text").has_frame, [] if has_results else self._planned_runs
         return drawing.heat_maps(self.lesson, planned, self._progress, width, height, frame=frame)
 
