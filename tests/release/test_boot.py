@@ -91,7 +91,7 @@ def test_an_old_python_starts_the_shell(tmp_path: Path, monkeypatch: pytest.Monk
         zipped.writestr(MAIN, "print('python:', sys.argv[1])\n")
     monkeypatch.setattr("tests.release.build.HAND_OVER", HAND_OVER.replace(b"3, 11", newest.encode()))
     prepend(file)
-    call = [sys.executable, file, "a b"]
+    call = [sys.executable, str(file), "a b"]
     clean = {"PATH": os.environ["PATH"], "FSTUI_UNPACK": str(tmp_path / "place")}
     done = subprocess.run(call, env=clean, capture_output=True, text=True, check=False)
     assert done.stdout == ("shell: a b\n" if newest == "4, 0" else "python: a b\n"), done.stderr

@@ -14,7 +14,7 @@ from fstui.trace.reader import recorder
 from fstui.trace.reader.recorder import HostCounters, Processes, Trace
 from fstui.trace.reader.spans import WaitKey, WaitRow
 from fstui.trace.reader.tracefs import TracefsError
-from fstui.trace.reader.waits import SyncedFile
+from fstui.trace.reader.waits import SLOW_SYNC_NS, SyncedFile
 
 FILE = SyncedFile(device=1, inode=2, fd=3)
 
@@ -210,7 +210,7 @@ def test_a_sync_is_not_cut_when_its_thread_is_left_out(trace: Trace, monkeypatch
 
 @pytest.mark.root
 def test_a_thread_in_a_slow_sync_is_not_left_out(trace: Trace, busy_thread: int) -> None:
-    thread, began_ns = threading.get_native_id(), time.monotonic_ns() - recorder.SLOW_SYNC_NS
+    thread, began_ns = threading.get_native_id(), time.monotonic_ns() - SLOW_SYNC_NS
     for _ in range(10_000):
         trace.waits._add(began_ns, (thread, *FILE), 1000, 0)
     trace.waits.begin_call(began_ns, thread, FILE.fd)
