@@ -256,12 +256,12 @@ def test_cpu_pressure_is_named_before_other_writers() -> None:
     found = answered(SSD, slowest(400, **STARVED, **others))
     assert (found.answer, found.title) == (
         "stalls",
-        "400 ms for one operation of “fdatasync”: this host was short of CPU at that time",
+        "400 ms for one operation of “fdatasync”: this host was short of CPU at the same time",
     )
     assert found.next[0].startswith("Measure again when the host has CPU time to spare")
     for quiet_ns in (0, 150_000_000):
         quiet = answered(SSD, slowest(400, longest_cpu_pressure_ns=quiet_ns))
-        assert quiet.answer == "stalls" and "CPU at that time" not in quiet.sentence
+        assert quiet.answer == "stalls" and "CPU at the same time" not in quiet.sentence
 
 
 @pytest.mark.parametrize("device", ["sda", "loop0"])
@@ -270,7 +270,7 @@ def test_disk_that_took_the_time_is_not_excused_by_cpu_pressure(device: str) -> 
     times = DeviceTimes(p50=1_000_000, p99=None, max=300_000_000)
     trace = {"trace": (traced(device, us=40, device_flush_ns=times), traced("sdb", us=40))}
     found = answered(SSD, slowest(400, **STARVED, **trace))
-    assert ("CPU at that time" in found.title) is (device == "loop0")
+    assert ("CPU at the same time" in found.title) is (device == "loop0")
 
 
 def test_other_known_causes_are_named_before_cpu_pressure() -> None:

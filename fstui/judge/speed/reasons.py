@@ -118,7 +118,7 @@ def _lack_of_cpu(case: Case, step: Step) -> Iterator[Reason]:
     """Yield the CPU pressure of the host. A sync also waits for kernel threads."""
     if ns := starved_ns(case, step):
         evidence = f"{step.name}: {duration_ns(ns)} of CPU pressure (/proc/pressure/cpu)"
-        yield Reason("this host was short of CPU at that time", evidence, MEASURE_WITH_CPU)
+        yield Reason("this host was short of CPU at the same time", evidence, MEASURE_WITH_CPU)
 
 
 def _busy_devices(case: Case) -> Iterator[Reason]:

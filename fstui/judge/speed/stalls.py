@@ -89,15 +89,17 @@ def slowest_device(step: Step) -> tuple[str, int] | None:
 
 
 def starved_ns(case: Case, step: Step) -> int:
-    """Return how long the host was short of CPU while the longest operation was waiting; 0 if that was less than half
-    of it, or if a disk itself took the time. Other devices, such as loop devices, wait for kernel threads themselves.
+    """Return how long the host was short of CPU: during a long operation, or during a step of short ones. 0 if that was
+    less than half of this time, or if a disk took the time. Loop devices and the like wait for kernel threads, too.
     """
-    longest_ns = step.latency_ns.max if step.latency_ns else 0
-    pressure_ns = step.longest_cpu_pressure_ns or 0
+    time_ns, pressure_ns = step.latency_ns.max if step.latency_ns else 0, step.longest_cpu_pressure_ns or 0
     disks = {node.id for node in case.stack.lowest}
     request_ns = max((ns for device, ns in _longest_requests(step) if device in disks), default=0)
-    is_high = pressure_ns >= CPU_SHARE * max(longest_ns, PRESSURE_INTERVAL_NS)
-    return min(pressure_ns, longest_ns) if is_high and request_ns < DEVICE_SHARE * longest_ns else 0
+    if request_ns >= DEVICE_SHARE * time_ns:
+        return 0
+    if time_ns < PRESSURE_INTERVAL_NS:
+        time_ns, pressure_ns = round(step.elapsed_s * 1e9), step.cpu_pressure_ns or 0
+    return min(pressure_ns, time_ns) if pressure_ns >= CPU_SHARE * time_ns else 0
 
 
 def _longest_requests(step: Step) -> Iterator[tuple[str, int]]:
