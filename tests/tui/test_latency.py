@@ -44,6 +44,13 @@ def test_rounded_times_leave_no_gaps(length_s: float, width: int) -> None:
     assert " " not in line and len(line) == ends - latency.LABEL_WIDTH
 
 
+@pytest.mark.parametrize("rows", [2, 3, 4, 6])
+def test_a_stall_is_red_in_a_map_with_few_rows(rows: int) -> None:
+    view = LatencyView((point(0.0, (100_000, 99), (8000 * MS, 1)),), elapsed_s=1.0, length_s=1.0, latency=LATENCY)
+    top = latency.heat_map(view, 80, rows + 1)[0]
+    assert any(BAD in str(span.style) for span in top.spans)
+
+
 def test_a_gap_in_the_data_is_shown() -> None:
     view = LatencyView((point(0.0, (MS, 9)), point(0.1, (MS, 9)), point(1.9, (MS, 9))), elapsed_s=2.0, length_s=2.0)
     (line,) = (field(line) for line in drawn(view) if "⠀" < line[latency.LABEL_WIDTH] <= "⣿")

@@ -120,7 +120,7 @@ def _with_even_decades(axis: LogScale, rows: int) -> LogScale:
     decades = log10(axis.high / axis.low)
     rows_per_decade = max(floor(rows / decades + 1e-9), 1)
     even = LogScale(axis.low, axis.low * 10 ** (rows / rows_per_decade))
-    return even if rows / rows_per_decade <= decades + 1 else axis
+    return even if decades - 1e-9 <= rows / rows_per_decade <= decades + 1 else axis
 
 
 def timeline(step: Step | Snapshot) -> Sequence[TimelinePoint]:
