@@ -44,11 +44,11 @@ async def test_steps_are_in_order() -> None:
     async with opened((80, 30)) as pilot:
         said = " ".join((await text(pilot)).split())
         words = (
-            "If you kill this VM",
             "On a second machine with its own power supply",
             "ssh -o ServerAliveInterval=2 db7 fstui powercut write /srv/data --set sync=fsync | fstui powercut witness",
             "Pull every wall plug",
             "Do not reset, reboot",
+            "If you kill this VM",
             "ssh db7 fstui powercut verify /srv/data < acks.log",
             "One lost record proves",
         )

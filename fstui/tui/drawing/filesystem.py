@@ -99,8 +99,11 @@ def detail(
     if own_runs:
         lines += _saved_runs(own_runs, width)
     if target and entry.judgement and not entry.findings and target.silent_s is None and not own_runs:
-        conclusions = paragraph(_READ_ONLY if entry.trouble == "read-only" else _NO_DEFECT, width, " ✓ ")
-        conclusions[0].stylize(GOOD, 0, 3)
+        if entry.trouble == "read-only":
+            conclusions = paragraph(_READ_ONLY, width)
+        else:
+            conclusions = paragraph(_NO_DEFECT, width, " ✓ ")
+            conclusions[0].stylize(GOOD, 0, 3)
     if columns > 1:
         return [title, *side_by_side([lines, [*conclusions, *evidence]], width)]
     conclusions += [line()] if conclusions and not 0 < height < _SMALL_HEIGHT else []

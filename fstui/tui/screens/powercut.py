@@ -172,7 +172,6 @@ class PowerCutScreen(BaseScreen):
     def _cut_steps(self) -> Iterator[Paragraph]:
         host, inventory = "this host", self.fstui.session.judged_filesystems().inventory
         if guest := inventory.host.virtualization:
-            yield " ! ", _GUEST.format(guest=guest), WARNING
             host = "the physical host"
         if is_on_root(self._target, inventory) or root_below(self._target):
             yield " ! ", "The records are on the root filesystem, so this host may not start again.", WARNING
@@ -184,6 +183,8 @@ class PowerCutScreen(BaseScreen):
         yield "   $ ", self.witness_command, KEY
         yield " 2 ", f"Wait for acknowledgements. The cut stops everything on {host}.", ""
         yield " 3 ", _PULL.format(host=host), ""
+        if guest:
+            yield "   ", _GUEST.format(guest=guest), WARNING
 
     def _later_steps(self) -> Iterator[Paragraph]:
         yield " 4 ", "Wait ten seconds, plug the host in and start it. On the second machine, run:", ""
