@@ -111,6 +111,7 @@ def bytes_in_log(program: ProgramAtRisk) -> str:
 
 
 def direct_writes(program: ProgramAtRisk) -> str:
+    """Return a clause about the program's O_DIRECT writes; empty if there are none."""
     if not program.direct_files:
         return ""
     files, amount = counted(program.direct_files, "file"), size(program.direct_bytes)

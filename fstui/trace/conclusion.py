@@ -34,6 +34,7 @@ MAX_WRITES_PER_SYNC = 4
 MIN_LIMIT_SHARE = 0.5
 """A limit is reached if the device did at least this share of it."""
 MUCH_WRITTEN_PER_S = 4 << 20
+"""A device that is written faster than this is mentioned."""
 STUCK_SYNC_NS = 1_000_000_000
 MIN_VICTIM_SHARE = 0.5
 """Of the programs that wait at least this share of the longest time, the one that syncs most often is judged."""
@@ -100,7 +101,8 @@ def conclude(counts: WatchCounts, filesystems: Sequence[Target] = ()) -> WatchCo
     longest = max(programs, key=lambda row: row.waited_ns)
     stuck = max(counts.waits, key=lambda row: row.in_flight_ns or 0)
     if stuck.is_frozen or longest.frozen_ns > MAIN_CAUSE_SHARE * longest.waited_ns:
-        return WatchConclusion("filesystem", _frozen(max(programs, key=lambda row: row.frozen_ns), programs))
+        frozen = max(counts.waits, key=lambda row: (row.is_frozen, row.frozen_ns))
+        return WatchConclusion("filesystem", _frozen(frozen, programs))
     # without a sync that ended, only the one in flight shows how long the program waits
     if stuck.in_flight_ns and (stuck.in_flight_ns > STUCK_SYNC_NS or not longest.syncs):
         waited, limit = duration_ns(stuck.in_flight_ns), _reached_limit(stuck, stuck.syncs, counts)
@@ -126,7 +128,7 @@ def conclude(counts: WatchCounts, filesystems: Sequence[Target] = ()) -> WatchCo
     min_wait_ns = max(min_wait_ns, longest.waited_ns * MIN_VICTIM_SHARE)
     affected = sorted((row for row in programs if row.waited_ns >= min_wait_ns), key=lambda row: -row.syncs)
     conclusion = _conclude_for(affected[0], counts, filesystems)
-    for other in affected[1:2]:
+    for other in [row for row in affected[1:] if row.timed_syncs][:1]:
         also = f"{other.program_label} also waits, {duration_ns(other.mean_ns)} per sync{_written(other, counts)}."
         conclusion = conclusion._replace(sentence=f"{conclusion.sentence} {also}")
     return conclusion
@@ -149,15 +151,14 @@ def _conclude_for(program: WaitingProgram, counts: WatchCounts, filesystems: Seq
     return _conclude_from_times(program, counts, disk)
 
 
-def _frozen(program: WaitingProgram, programs: Sequence[WaitingProgram]) -> str:
-    row, others = program.worst_row, sum(other.frozen_ns > 0 for other in programs) - 1
+def _frozen(row: FileWaits, programs: Sequence[WaitingProgram]) -> str:
+    others = sum(other.frozen_ns > 0 and other.worst_row.program != row.program for other in programs)
     too = f", and so {'do' if others > 1 else 'does'} {counted(others, 'other program')}" if others else ""
-    if row.is_frozen and row.in_flight_ns:
-        head = f"The filesystem is frozen: {program.program_label} waits to write to {row.file_label}"
-        return (
-            f"{head}, for {duration_ns(row.in_flight_ns)} so far{too}. fsfreeze or a snapshot has stopped all writes."
-        )
-    head = f"The filesystem was frozen: {program.program_label} waited to write to {row.file_label}"
+    if row.is_frozen:
+        head = f"The filesystem is frozen: {row.program_label} waits to write to {row.file_label}"
+        so_far = f", for {duration_ns(row.in_flight_ns)} so far" if row.in_flight_ns else ""
+        return f"{head}{so_far}{too}. fsfreeze or a snapshot has stopped all writes."
+    head = f"The filesystem was frozen: {row.program_label} waited to write to {row.file_label}"
     return f"{head}, for {duration_ns(row.longest_ns)}. fsfreeze or a snapshot had stopped all writes."
 
 

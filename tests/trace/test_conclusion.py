@@ -154,6 +154,21 @@ def test_a_frozen_filesystem_is_named() -> None:
     assert ended.startswith("The filesystem was frozen: mariadbd (50) waited to write to")
 
 
+def test_a_frozen_write_is_named_rather_than_a_longer_sync() -> None:
+    frozen = waiting(0, 0.0, 0.0, waited_ns=0, in_flight_ns=0, is_frozen=True, file="/srv/log", inode=9)
+    first = conclude(watched(frozen, waiting(1, 400.0, 1.0), elapsed_s=1.0)).sentence
+    assert first.startswith("The filesystem is frozen: mariadbd (50) waits to write to /srv/log. fsfreeze")
+    later = msgspec.structs.replace(frozen, waited_ns=700 * MS, frozen_ns=700 * MS, in_flight_ns=700 * MS)
+    found = conclude(watched(waiting(2, 400.0, 1.0), later, elapsed_s=1.0))
+    assert "waits to write to /srv/log, for 700 ms so far. fsfreeze" in found.sentence
+
+
+def test_a_program_without_a_completed_sync_has_no_mean() -> None:
+    begun = waiting(0, 0.0, 0.0, latency_ns=None, waited_ns=900 * MS, in_flight_ns=900 * MS, program="dd")
+    found = conclude(watched(waiting(20, 50.0, 49.0), begun, elapsed_s=1.0))
+    assert found.culprit == "disk" and "also waits" not in found.sentence
+
+
 def test_a_sync_after_a_freeze_is_not_frozen() -> None:
     found = conclude(watched(waiting(900, 2.0, 1.5, frozen_ns=400 * MS, in_flight_ns=2 * MS)))
     assert "frozen" not in found.sentence
