@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from fstui.judge import words
 from fstui.judge.defects import Defect, DefectOutcome, Hit, defects
-from fstui.judge.facts.stack import Stack
+from fstui.judge.facts.stack import Stack, walk
 from fstui.judge.facts.steps import Steps
 from fstui.model.host import Process
 from fstui.model.quantities import count
@@ -128,7 +128,14 @@ def _memory_outcome(stack: Stack, lost: tuple[Node, ...]) -> str:
         return "copied"
     if stack.only_journals(lost):
         return "journal_lost"
-    return "newest_lost" if any(node.reading(WRITTEN_BEHIND) for node in stack.nodes) else "lost"
+    return "newest_lost" if _has_late_copy(stack, lost) else "lost"
+
+
+def _has_late_copy(stack: Stack, lost: tuple[Node, ...]) -> bool:
+    """Return whether a member that is written behind survives the loss of these layers."""
+    behind = {reading.value for node in stack.nodes for reading in node.readings if reading.what == WRITTEN_BEHIND}
+    members = (node for node in stack.nodes if node.id in behind)
+    return any(not walk([member], stack.children).keys() & {node.id for node in lost} for member in members)
 
 
 def _memory_line(node: Node) -> str:

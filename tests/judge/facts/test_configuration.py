@@ -266,6 +266,7 @@ def arrays_in_memory() -> Iterator[tuple[str, Target, list[str]]]:
     for kind in ("md", "dm-raid"):
         yield f"{kind}, disk behind", array(kind, "sda", "ram0", level="raid1", written_behind="sda"), ["newest_lost"]
         yield f"{kind}, memory behind", array(kind, "sda", "ram0", level="raid1", written_behind="ram0"), copied
+        yield f"{kind}, all in memory", array(kind, "ram1", "ram0", level="raid1", written_behind="ram0"), [*lost]
     yield "stripe", array("md", "sda", "ram0", level="raid0"), lost
     yield "segment", array("dm-linear", "sda", "ram0"), lost
     yield "write-back cache", array("dm-cache", "sda", "ram0", cache_mode="writeback", roles=cache), lost

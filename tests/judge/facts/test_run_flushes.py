@@ -53,7 +53,7 @@ def test_noise_at_the_disk_leaves_the_loop_proven() -> None:
 def test_steps_whose_flushes_reached_the_disk_are_counted() -> None:
     quiet = step("fdatasync", flushes={"loop0": 1, "sda": 1})
     sentence = verdict(on_loop(), quiet, step("O_DSYNC", flushes={"loop0": 1, "sda": 2.7})).sentence
-    assert "Further down, at sda, all flushes arrived in 1 of these 2 steps; that is not proven for every" in sentence
+    assert "Further down, at sda, all flushes arrived in 1 of 2 steps; that is not proven for every" in sentence
 
 
 def test_noise_while_idle_at_the_disk_leaves_the_loop_proven() -> None:

@@ -66,7 +66,7 @@ def _arrived(case: Case, proof: Proof) -> Conclusion:
     first, arrival = deepest[0], deepest[0].arrival
     where = words.devices(arrival.devices)
     per_sync = words.range_text([account.arrival.per_sync for account in deepest])
-    unproven = _unproven_below([accounts[proof.depth] for accounts in steps if proof.depth < len(accounts)])
+    unproven = _unproven_below([accounts[proof.depth] for accounts in proof.steps if proof.depth < len(accounts)])
     idle_unknown = first.other_flushes_per_s is None and not arrival.trace
     total_steps = sum(write_step.syncs > 0 for write_step in case.steps.write_steps)
     basis = words.time_judged([account.arrival.part(account.step) for account in deepest], total_steps)
@@ -141,7 +141,7 @@ def _unproven_below(accounts: Sequence[FlushAccount]) -> str:
     complete = sum(account.outcome == "complete" for account in accounts)
     if complete:
         return (
-            f"Further down, at {where}, all flushes arrived in {complete} of these {len(accounts)} steps; that is not "
+            f"Further down, at {where}, all flushes arrived in {complete} of {len(accounts)} steps; that is not "
             "proven for every step. "
         )
     if any(account.others_wrote for account in accounts):
