@@ -59,8 +59,8 @@ def list_(simulate: str | None) -> Report:
 
 
 _OTHER_CONTAINER = (
-    "a process in another container created it, and may still use it. When this container has ended, run 'fstui clean' "
-    "on the host of the container"
+    "a process in another container, or on the host of this one, created it and may still use it. When that process "
+    "has ended, run 'fstui clean' where it ran, or on the host"
 )
 
 

@@ -444,9 +444,8 @@ def _io_limit(facts: IncidentFacts) -> Explanation | None:
         if device in names and what in WRITE_LIMITS:
             most = f"{size(int(value))}/s" if what.endswith("bps") else f"{value} writes/s"
             limited = next(wait for wait in facts.own_waits if limit in wait.limits)
-            group = (
-                f"cgroup {_cgroup_name(limited.cgroup)}" if limited.cgroup else "it"
-            )  # the limit may be an outer one
+            # the limit may be that of an outer cgroup
+            group = f"cgroup {_cgroup_name(limited.cgroup)}" if limited.cgroup else "the program"
             latency = f"{facts.device or device} itself {_writes_text(facts)}"
             clause = f"an I/O limit allows {group} at most {most} to {device} ({what}), while {latency}"
             return Explanation("io-limit", clause)

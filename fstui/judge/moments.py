@@ -49,7 +49,7 @@ def sum_of_windows(windows: Sequence[Window]) -> Window | None:
             waited_ms=earlier.waited_ms + wait.waited_ms,
             longest_ms=max(earlier.longest_ms, wait.longest_ms),
             p50_us=0,
-            frozen_ms=earlier.frozen_ms + wait.frozen_ms,
+            frozen_ms=max(earlier.frozen_ms, wait.frozen_ms),
             cpu_ms=earlier.cpu_ms + wait.cpu_ms,
             partly_traced=earlier.partly_traced or wait.partly_traced,
         )

@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from fstui.judge import incidents
+from fstui.judge.moments import sum_of_windows
 from fstui.model.recording import Discarder, Incident, ProcessIo, Record, RecordedWait, Second, Window
 from tests.factories.recorded import BEGIN, ETCD, LENGTH_S, RSYNC, at, between, calm, disk, second, stalled, window
 
@@ -111,6 +112,12 @@ def test_the_cause_is_found(seconds: Seconds, windows: Windows, cause: str, culp
     assert (one.cause, one.culprit, one.program, one.device) == (cause, culprit, "etcd", "vda")
 
 
+def test_the_sum_counts_a_freeze_of_two_windows_once() -> None:
+    """Each window reports a write in flight from its start."""
+    total = sum_of_windows([window(at_s, replace(ETCD, frozen_ms=frozen_ms)) for at_s, frozen_ms in ((0, 5), (10, 15))])
+    assert total and [wait.frozen_ms for wait in total.waits] == [15]
+
+
 HANGING = stalled(device="", below=(), fstype="fuse.sshfs", mount_point="/srv/remote")
 NOWHERE = stalled(device="", below=(), call="sync", file="")
 
@@ -123,6 +130,12 @@ NOWHERE = stalled(device="", below=(), call="sync", file="")
             waiting(stalled(limits=("vda wiops 10",))),
             "io-limit",
             "an I/O limit allows cgroup etcd.service at most 10 writes/s to vda (wiops)",
+        ),
+        (
+            quiet,
+            waiting(stalled(limits=("vda wiops 10",), cgroup="")),
+            "io-limit",
+            "an I/O limit allows the program at most 10 writes/s to vda (wiops)",
         ),
         (quiet, waiting(HANGING), "filesystem", "the fuse.sshfs filesystem at /srv/remote did not respond"),
         (quiet, waiting(NOWHERE), "unknown", "in sync of all filesystems; the cause is not known"),

@@ -223,6 +223,8 @@ class Trace(WaitRecording):
             with contextlib.suppress(TracefsError):
                 self.instance.write("set_event_notrace_pid", "")
             self.instance.write("tracing_on", "1")
+        for thread in self._excluded_threads:
+            self.waits.forget(thread)  # its sync may have ended before now
         self._excluded_threads.clear()
         for thread, state in blocked.items():
             file = state.file

@@ -171,7 +171,10 @@ class SyncWaits:
         self._files.pop(thread, None)
 
     def clear(self, now_ns: int = 0) -> None:
-        """Forget the syncs that ended. Those in flight are counted again from ``now_ns``."""
+        """Forget the syncs that ended. Those in flight are counted again from ``now_ns``.
+
+        ``now_ns``: 0 in a recording, which counts a sync from its start.
+        """
         self.began_ns = now_ns
         for table in (self.durations, self.earlier_ns, self.untimed_syncs, self.failures, self.slow_syncs):
             table.clear()

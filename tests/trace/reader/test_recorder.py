@@ -234,6 +234,16 @@ def test_a_sync_that_ends_as_tracing_resumes_is_no_wait(trace: Trace, monkeypatc
     assert thread not in {open_ for open_, _, _ in trace.waits.in_flight()}
 
 
+@pytest.mark.root
+def test_a_running_sync_of_an_untraced_thread_does_not_age(trace: Trace) -> None:
+    """Its end was not traced, so it would be in flight until the thread's next sync."""
+    thread = threading.get_native_id()
+    exclude(trace, thread)
+    trace.waits.begin_call(time.monotonic_ns(), thread, FILE.fd)
+    trace._trace_all_threads({})
+    assert thread not in {open_ for open_, _, _ in trace.waits.in_flight()}
+
+
 def exclude(trace: Trace, thread: int) -> int:
     """Let a thread make more calls than all other programs of this host together, and be in one of them.
 
