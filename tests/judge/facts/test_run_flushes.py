@@ -56,6 +56,12 @@ def test_steps_whose_flushes_reached_the_disk_are_counted() -> None:
     assert "Further down, at sda, all flushes arrived in 1 of 2 steps; that is not proven for every" in sentence
 
 
+def test_steps_not_counted_at_the_loop_count_at_the_disk() -> None:
+    quiet = step("fdatasync", flushes={"loop0": 1, "sda": 1})
+    unknown_bytes = step("O_DSYNC", flushes={"loop0": 1, "sda": 2.7}, share={"loop0": None, "sda": 1.0})
+    assert "all flushes arrived in 1 of 2 steps" in verdict(on_loop(), quiet, unknown_bytes).sentence
+
+
 def test_noise_while_idle_at_the_disk_leaves_the_loop_proven() -> None:
     idle = Idle(elapsed_s=2.0, counters=(counted("loop0", 0, 0), counted("sda", 800, 800)))
     judgement = verdict(on_loop(), step(flushes=HONEST), idle=idle)
