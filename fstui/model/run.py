@@ -138,8 +138,9 @@ class Run(Evidence, frozen=True, kw_only=True):
     @property
     def status_text(self) -> str:
         """``stopped at its time limit of 20.0 s``; empty for a finished run."""
-        limit = f" at its time limit of {seconds(self.time_limit_s)}" if self.time_limit_s is not None else ""
-        return "" if self.status == "finished" else f"{self.status}{limit}"
+        if self.status == "stopped" and self.time_limit_s is not None:
+            return f"stopped at its time limit of {seconds(self.time_limit_s)}"
+        return "" if self.status == "finished" else self.status
 
     def with_judgement(self, judgement: Judgement) -> Run:
         return msgspec.structs.replace(self, **msgspec.structs.asdict(judgement))

@@ -80,14 +80,15 @@ def line(row: CheckRow) -> str:
 
 
 def limit_sentence(run: Run) -> str:
-    """Return what was measured before the time limit ended the run; empty if no limit ended it."""
+    """Return a sentence about what was measured before the time limit ended the run; empty if no limit ended it."""
     if run.time_limit_s is None:
         return ""
     parts = [
         f"{step.name}: {counted(step.ops, 'operation')} in {seconds(step.elapsed_s)}"
-        if step.ops
+        if step.elapsed_s
         else f"{step.name}: no operation, because its file was not prepared within {seconds(step.prepare_s)}"
         for step in run.steps
+        if step.elapsed_s or step.status == "stopped"
     ]
     until_then = f"Until then, {'; '.join(parts)}" if parts else "Nothing was measured until then"
     return f"The time limit of {seconds(run.time_limit_s)} ended this measurement. {until_then}."

@@ -184,7 +184,7 @@ def _other_writers(run: Run) -> str:
 
 def _status(run: Run) -> str:
     """Return why the run ended early; empty if it finished."""
-    status = "time limit" if run.time_limit_s is not None else run.status
+    status = "time limit" if run.status == "stopped" and run.time_limit_s is not None else run.status
     return "" if status == "finished" else status
 
 

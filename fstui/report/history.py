@@ -42,7 +42,8 @@ def history_report(summaries: Sequence[Summary]) -> Report:
 def remarks(summary: Summary) -> list[str]:
     """Return short remarks, such as ``stopped``, ``time limit``, ``simulated``, or ``2/5`` for a round."""
     words: list[str] = [summary.status] if summary.status and summary.status != "finished" else []
-    words = ["time limit"] if summary.time_limit_s is not None else words
+    if summary.status == "stopped" and summary.time_limit_s is not None:
+        words = ["time limit"]
     words += [f"{summary.round.number}/{summary.round.of}"] if summary.round else []
     words += ["limited"] * summary.limited
     return [*words, *["simulated"] * (summary.simulated is not None), *["altered"] * summary.altered]

@@ -108,8 +108,9 @@ class RunInProgress:
         self.skip_step()
 
     def stop_at_limit(self, time_limit_s: float) -> None:
-        """Stop the run, and note in it that its time limit ended it."""
-        self._update(time_limit_s=time_limit_s)
+        """Stop the run. Note the time limit in it, unless the user stopped it earlier or all steps have ended."""
+        if not self._stop_requested.is_set() and len(self._run.steps) < len(self._plan.steps):
+            self._update(time_limit_s=time_limit_s)
         self.stop()
 
     def pull_plug(self) -> None:

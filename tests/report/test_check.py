@@ -4,9 +4,13 @@ import pytest
 from msgspec.structs import replace
 
 from fstui.model.judgement import Finding
-from fstui.report import check, fit
+from fstui.model.steps import Step
+from fstui.report import check, fit, history
 from fstui.report.check import Check, CheckRow
+from fstui.report.compare import comparison_report
 from fstui.report.run import run_report
+from fstui.report.sections import cell_text
+from fstui.state.runs import Summary
 from tests.factories.samples import RUN
 from tests.hostile import NAME, assert_safe, everywhere
 from tests.printing import as_text, csv_rows
@@ -75,11 +79,12 @@ def test_names_are_escaped(format_: str) -> None:
     assert_safe(as_text(check.check_report(Check(rows, {NAME: (NAME,)}, 1.0)), format_))
 
 
+SETTINGS = RUN.steps[1].settings
 LIMITED = replace(
     HONEST,
     status="stopped",
     time_limit_s=20.0,
-    steps=(RUN.steps[1], replace(RUN.steps[1], name="O_DIRECT+O_DSYNC", ops=0, latency_ns=None, prepare_s=9.0)),
+    steps=(RUN.steps[1], Step(name="O_DIRECT+O_DSYNC", settings=SETTINGS, status="stopped", prepare_s=9.0)),
 )
 
 
@@ -96,6 +101,20 @@ def test_time_limit_is_named_with_what_was_measured() -> None:
     (record,) = csv_rows(as_text(check.check_report(Check((row,), {}, 21.0)), "csv"))
     assert record["trouble"].startswith("The time limit of 20.0 s")
     assert "time limit" in as_text(fit.fit_report(Check((row,), {}, 21.0)))
+
+
+def test_time_limit_explains_only_steps_that_it_stopped() -> None:
+    hung = replace(RUN.steps[1], status="stopped", ops=0, elapsed_s=15.0)
+    unmeasured = (Step(name=status, settings=SETTINGS, status=status) for status in ("skipped", "failed"))
+    run = replace(LIMITED, steps=(*unmeasured, hung))
+    assert check.limit_sentence(run).endswith("Until then, fdatasync: 0 operations in 15.0 s.")
+
+
+def test_time_limit_does_not_hide_a_failure() -> None:
+    failed = replace(LIMITED, status="failed")
+    assert failed.status_text == "failed"
+    assert history.remarks(Summary(path="/x", status="failed", time_limit_s=20.0)) == ["failed"]
+    assert cell_text(comparison_report([HONEST, failed]).sections[1].rows[1][-1]) == "failed"
 
 
 def test_a_check_in_one_line() -> None:

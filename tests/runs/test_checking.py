@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from fstui.model.events import RunFinished
+from fstui.model.events import RunFinished, RunStarted, StepFinished
 from fstui.model.run import Run
 from fstui.model.storage import Target
 from fstui.report import fit
@@ -113,6 +113,30 @@ async def test_run_that_reaches_its_time_limit_says_so(monkeypatch: pytest.Monke
     events = [event async for event in events_until_timeout(await checkup.begin(checkup.subjects[0]))]
     assert isinstance(finished := events[-1], RunFinished)
     assert (finished.run.status, finished.run.time_limit_s) == ("stopped", 0.0)
+
+
+async def test_time_limit_after_a_stop_is_not_noted() -> None:
+    assert (await run_over_its_limit(RunStarted, stopped=True)).time_limit_s is None
+
+
+async def test_time_limit_after_all_steps_is_not_noted() -> None:
+    run = await run_over_its_limit(StepFinished)
+    assert (run.time_limit_s, len(run.steps)) == (None, 2)
+
+
+async def run_over_its_limit(event_type: type, *, stopped: bool = False) -> Run:
+    """Return a run whose time limit expires at the last event of that type."""
+    checkup = Checkup(simulation.session(simulation.find("hdd-7200"), pace=0.0))
+    await checkup.find_filesystems()
+    running, steps = await checkup.begin(checkup.subjects[0]), 0
+    async for event in running.events():
+        steps += isinstance(event, StepFinished)
+        if isinstance(event, event_type) and (stopped or steps == 2):
+            if stopped:
+                running.stop()
+            running.stop_at_limit(20.0)
+    assert isinstance(event, RunFinished)
+    return event.run
 
 
 async def fit_run(disk: str, *product_names: str) -> Run:
