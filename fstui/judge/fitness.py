@@ -8,7 +8,7 @@ import msgspec
 
 from fstui.judge.facts import Case
 from fstui.judge.facts.steps import MIN_SYNCS, WriteStep
-from fstui.judge.speed.reasons import find_reasons
+from fstui.judge.speed.reasons import passing_reasons
 from fstui.judge.speed.stalls import cpu_may_explain, is_starved
 from fstui.judge.words import capitalize
 from fstui.model import shipped
@@ -74,11 +74,12 @@ def _is_stopped_early(step: Step) -> bool:
 def add_products(case: Case, speed: Speed, fits: Sequence[Fit]) -> Speed:
     """Add the products for which the storage is fast enough or too slow. The title names only one product."""
     enough = [fit.product for fit in fits if fit.answer in ("fits", "light-load")]
-    too_slow = [fit.product for fit in fits if fit.answer == "does-not-fit"]
+    missed = [fit for fit in fits if fit.answer == "does-not-fit"]
+    too_slow = [fit.product for fit in missed]
     if speed.answer not in ("normal", "slow") or not (enough or too_slow):
         return speed
     defined = [product.name for product in products() if product.defines_fast_enough]
-    reason = next((fit.reasons[0] for fit in fits if fit.product in too_slow and fit.reasons), "")
+    reason = missed[0].reasons[0] if missed and all(fit.reasons for fit in missed) else ""
     verdict, cause = ("now too slow", f": {reason}") if reason else ("too slow", "")
     title_cause = "" if reason in speed.title else cause
     title = next((f"; {verdict} for {name}{title_cause}" for name in too_slow if name in defined), "")
@@ -152,7 +153,7 @@ def _fit(case: Case, product: Product, step: Step) -> Fit:
     elif answer == "not-known":
         measured.append(SHORT_OF_CPU)
     sync = step.sync_ns or step.latency_ns
-    reasons = find_reasons(case, step) if answer == "does-not-fit" else ()
+    reasons = passing_reasons(case, step) if answer == "does-not-fit" else ()
     return Fit(
         product=product.name,
         does=product.does,

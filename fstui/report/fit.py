@@ -20,10 +20,12 @@ ANSWERS: dict[Fitness, str] = {
     "not-known": "? not known",
 }  # fmt: skip
 _TOO_SLOW_NOW = "✗ too slow now"
-"""The answer if there are known reasons other than the disk."""
+"""The answer if there are reasons other than the disk, and they can go away."""
 _HEADER = ("PRODUCT", "", "MEASURED", "REQUIRED")
-_ENOUGH: tuple[Fitness, ...] = ("fits", "light-load", "within-limit")
+_FAST_ENOUGH: tuple[Fitness, ...] = ("fits", "light-load")
 """The answers of a storage that is fast enough, best first."""
+_NOT_TOO_SLOW: tuple[Fitness, ...] = (*_FAST_ENOUGH, "within-limit")
+"""The answers that do not rule the product out."""
 _MAX_NAMES = 2
 _IF_REAL = ", only if the syncs are real"
 _RECORDS = (
@@ -78,11 +80,11 @@ def sections(run: Run, product_names: Sequence[str] = ()) -> tuple[Section, Sect
 
 def headline(run: Run) -> str:
     """Return ``too slow for etcd · fits Proxmox VE +3``; empty if no product was measured."""
-    too_slow = [fit.product for fit in run.fit if fit.answer == "does-not-fit"]
-    enough = [fit.product for answer in _ENOUGH for fit in run.fit if fit.answer == answer]
+    too_slow = [fit for fit in run.fit if fit.answer == "does-not-fit"]
+    enough = [fit.product for answer in _FAST_ENOUGH for fit in run.fit if fit.answer == answer]
     more = f" +{len(enough) - _MAX_NAMES}" if len(enough) > _MAX_NAMES else ""
-    now = " now" if any(fit.reasons for fit in run.fit) else ""
-    parts = [f"too slow{now} for {', '.join(too_slow)}"] if too_slow else []
+    now = " now" if all(fit.reasons for fit in too_slow) else ""
+    parts = [f"too slow{now} for {', '.join(fit.product for fit in too_slow)}"] if too_slow else []
     parts += [f"fits {', '.join(enough[:_MAX_NAMES])}{more}"] if enough else []
     return " · ".join(parts)
 
@@ -173,7 +175,7 @@ def is_unanswered(run: Run, product_names: Sequence[str]) -> bool:
 
 
 def _answer(fit: Fit, *, trusted: bool) -> Cell | str:
-    if not trusted and fit.answer in _ENOUGH:
+    if not trusted and fit.answer in _NOT_TOO_SLOW:
         return Cell("? fits only if the syncs are real", fit.answer, "")
     style = {"fits": "normal", "does-not-fit": "slow"}.get(fit.answer, "")
     return Cell(_TOO_SLOW_NOW if fit.reasons else ANSWERS[fit.answer], fit.answer, style)

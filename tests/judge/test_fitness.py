@@ -11,10 +11,11 @@ from fstui.model.judgement import Fit
 from fstui.model.rate_limit import RateLimit
 from fstui.model.run import ScenarioRef
 from fstui.model.steps import Step
-from fstui.model.storage import Reading
+from fstui.model.storage import Node, Reading
 from fstui.runs import scenarios
 from tests.factories.evidence import HONEST_PROCESS, busy, verdict
 from tests.factories.steps import latency, step
+from tests.factories.storage import filesystem, target
 from tests.judge.setups import DOCS
 
 LOG: dict[str, Any] = {"block_bytes": 2300, "offsets": "sequential", "prefill": "fallocate", "flushes": 2}
@@ -127,6 +128,31 @@ def test_a_missed_limit_names_the_load_by_other_processes() -> None:
     assert loaded.speed.sentence.endswith(f"Now too slow for etcd: {cause}.")
     (etcd, *_) = loaded.fit
     assert (etcd.answer, etcd.reasons, etcd.next[0][:13]) == ("does-not-fit", (cause,), "Measure again")
+
+
+def test_now_needs_a_reason_for_every_product() -> None:
+    starved = replace(log(12.5, 900), latency_ns=latency(4 * MS), longest_cpu_pressure_ns=70 * MS)
+    fsync: dict[str, Any] = {
+        "offsets": "append",
+        "prefill": "none",
+        "sync": "fsync",
+        "changes": {"latency_ns": latency(10 * MS)},
+    }
+    append = step("append", rate=100, block_bytes=4096, **fsync)
+    missed = verdict(None, starved, append)
+    assert {fit.product: bool(fit.reasons) for fit in missed.fit if fit.answer == "does-not-fit"} == {
+        "etcd": True,
+        "Proxmox VE": False,
+    }
+    assert missed.speed.title.endswith("; too slow for etcd")
+    assert "Too slow for etcd, Proxmox VE." in missed.speed.sentence
+
+
+def test_a_remote_server_does_not_make_it_too_slow_now() -> None:
+    filer = Node(id="remote:nfs4", layer="remote", kind="nfs4", name="filer:/vol1")
+    slow = verdict(target(filesystem("nfs4", "/mnt", below=(filer.id,)), filer), log(25.0, 900))
+    (etcd, *_) = slow.fit
+    assert (etcd.answer, etcd.reasons) == ("does-not-fit", ())
 
 
 LIMITED = replace(HONEST_PROCESS, io_limits=(Reading(what="8:0 wiops", value="20", path="/sys/fs/cgroup/x/io.max"),))

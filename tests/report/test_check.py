@@ -3,7 +3,8 @@ import json
 import pytest
 from msgspec.structs import replace
 
-from fstui.model.judgement import Finding
+from fstui.model.judgement import Finding, Fit, Fitness
+from fstui.model.run import Run
 from fstui.model.steps import Step
 from fstui.report import check, fit, history
 from fstui.report.check import Check, CheckRow
@@ -115,6 +116,29 @@ def test_time_limit_does_not_hide_a_failure() -> None:
     assert failed.status_text == "failed"
     assert history.remarks(Summary(path="/x", status="failed", time_limit_s=20.0)) == ["failed"]
     assert cell_text(comparison_report([HONEST, failed]).sections[1].rows[1][-1]) == "failed"
+
+
+def fit_run(*fits: tuple[str, Fitness, tuple[str, ...]]) -> Run:
+    return replace(
+        RUN,
+        fit=tuple(
+            Fit(product=name, does="", answer=answer, measured="", required="", step="", source="", reasons=reasons)
+            for name, answer, reasons in fits
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("answers", "expected"),
+    [
+        ((("a", "within-limit", ()),), ""),
+        ((("a", "within-limit", ()), ("b", "light-load", ()), ("c", "fits", ())), "fits c, b"),
+        ((("a", "does-not-fit", ("load",)), ("b", "does-not-fit", ())), "too slow for a, b"),
+        ((("a", "does-not-fit", ("load",)), ("b", "does-not-fit", ("load",))), "too slow now for a, b"),
+    ],
+)
+def test_headline_of_fit(answers: tuple[tuple[str, Fitness, tuple[str, ...]], ...], expected: str) -> None:
+    assert fit.headline(fit_run(*answers)) == expected
 
 
 def test_a_check_in_one_line() -> None:

@@ -32,7 +32,13 @@ class Reason(NamedTuple):
 
 
 def find_reasons(case: Case, step: Step) -> tuple[Reason, ...]:
-    """Return all known reasons. Limits come first, because they were set on purpose. A freeze is the only reason."""
+    """Return all known reasons. A freeze is the only reason."""
+    reasons = passing_reasons(case, step)
+    return reasons if _frozen(step) else (*reasons, *_remote(case))
+
+
+def passing_reasons(case: Case, step: Step) -> tuple[Reason, ...]:
+    """Return the reasons that can go away. Limits come first, because they were set on purpose."""
     if frozen := _frozen(step):
         return (frozen,)
     return (
@@ -41,7 +47,6 @@ def find_reasons(case: Case, step: Step) -> tuple[Reason, ...]:
         *_lack_of_cpu(case, step),
         *_busy_devices(case),
         *_other_writers(case, step),
-        *_remote(case),
     )
 
 
