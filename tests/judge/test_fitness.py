@@ -131,7 +131,7 @@ def test_a_missed_limit_names_the_load_by_other_processes() -> None:
 
 
 def test_now_needs_a_reason_for_every_product() -> None:
-    starved = replace(log(12.5, 900), latency_ns=latency(4 * MS), longest_cpu_pressure_ns=70 * MS)
+    starved = replace(log(12.5, 900), latency_ns=latency(4 * MS), elapsed_s=1.0, cpu_pressure_ns=900 * MS)
     fsync: dict[str, Any] = {
         "offsets": "append",
         "prefill": "none",
