@@ -274,7 +274,11 @@ def test_disk_that_took_the_time_is_not_excused_by_cpu_pressure(device: str) -> 
 
 
 def test_other_known_causes_are_named_before_cpu_pressure() -> None:
-    frozen = answered(SSD, slowest(400, frozen_ns=390_000_000, **STARVED))
+    times = DeviceTimes(p50=1_000_000, p99=None, max=2_000_000)
+    frozen = answered(
+        SSD, slowest(400, frozen_ns=390_000_000, trace=(traced(us=40, device_flush_ns=times),), **STARVED)
+    )
+    assert "never took longer than 2.0 ms. " in frozen.sentence
     assert (frozen.answer, frozen.title.endswith("the filesystem was frozen")) == ("stalls", True)
     limited_step = step(rate=40, ops=50, changes={"latency_ns": replace(latency(500_000), max=400_000_000), **STARVED})
     assert "I/O limit" in answered(SSD, limited_step, process=limited()).title

@@ -114,7 +114,8 @@ def _stalls(case: Case, stalled: Sequence[StalledStep], slow: Sequence[Yardstick
         answer="stalls",
         yardstick=LONGEST_PAUSE,
         title=f"{title}{_first_reason(reasons)}",
-        sentence=f"{summary}: {counted(stall_count, 'stall')} in {seconds(measured_s)}.{_device_sentence(longest)}"
+        sentence=f"{summary}: {counted(stall_count, 'stall')} in {seconds(measured_s)}."
+        f"{_device_sentence(longest, has_reason=bool(reasons))}"
         f"{also}{_reason_sentences(reasons)}",
         evidence=(
             *(stall.line for stall in stalled),
@@ -125,7 +126,7 @@ def _stalls(case: Case, stalled: Sequence[StalledStep], slow: Sequence[Yardstick
     )
 
 
-def _device_sentence(stalled: StalledStep) -> str:
+def _device_sentence(stalled: StalledStep, *, has_reason: bool) -> str:
     """Return a sentence about where the stall was; empty if the kernel's trace does not show it."""
     slowest = slowest_device(stalled.step)
     if slowest is None:
@@ -134,7 +135,8 @@ def _device_sentence(stalled: StalledStep) -> str:
     took = duration_ns(longest_ns)
     if longest_ns >= DEVICE_SHARE * stalled.longest_ns:
         return f" {device} itself took {took} for one request."
-    return f" {device} itself never took longer than {took}: the delay was in a layer above, or due to a lack of CPU."
+    guess = "" if has_reason else ": the delay was in a layer above, or due to a lack of CPU"
+    return f" {device} itself never took longer than {took}{guess}."
 
 
 def _slow(case: Case, slow: Yardstick, yardsticks: Sequence[Yardstick]) -> Speed:
