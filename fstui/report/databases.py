@@ -102,7 +102,7 @@ def headline(run: Run) -> str:
     """Return ``MariaDB 10.11.19: 513 tx/s synced, 1 303 tx/s unsynced``; empty without transactions that write."""
     best: dict[str, dict[str, float]] = {}  # server → are commits synced? → transactions per second
     for database in database_steps(run):
-        if database.step in written_steps(run):
+        if not database.settings.read_only:
             rates = best.setdefault(database.server.title, {})
             word = "unsynced" if database.server.lossy else "synced"
             rates[word] = max(database.tps, rates.get(word, 0.0))

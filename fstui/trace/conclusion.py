@@ -399,21 +399,18 @@ def _describe_stall(row: FileWaits, counts: WatchCounts, synced_targets: Sequenc
         )
         return Speed(title="this host was short of CPU", sentence=sentence)
     if row.frozen_ns >= MAIN_CAUSE_SHARE * row.longest_ns:
-        return Speed(
-            answer="stalls",
-            yardstick=LONGEST_PAUSE,
-            title=f"{row.program_label} waited {longest} to write, because the filesystem was frozen",
-            sentence=f"The file: {row.file_label}.",
-            evidence=(f"{row.program_label}: at most {longest}",),
-        )
-    cpu_share = row.cpu_ns / max(1, row.waited_ns)
-    shortage = f" {_cpu_shortage(counts, cpu_share)}" if _pressure(counts) >= HIGH_CPU_PRESSURE else ""
-    mounts = (f"on {target.mount_point}, " for target in synced_targets if row.device in target.stack[0].below)
-    device = f" On average, the device needed {duration_ns(row.device_ns)} per sync." if row.device_ns else ""
+        title = f"{row.program_label} waited {longest} to write, because the filesystem was frozen"
+        device = shortage = ""
+    else:
+        mounts = (f"on {target.mount_point}, " for target in synced_targets if row.device in target.stack[0].below)
+        title = f"{next(mounts, '')}{row.program_label} waited {longest} for one sync"
+        device = f" On average, the device needed {duration_ns(row.device_ns)} per sync." if row.device_ns else ""
+        cpu_share = row.cpu_ns / max(1, row.waited_ns)
+        shortage = f" {_cpu_shortage(counts, cpu_share)}" if _pressure(counts) >= HIGH_CPU_PRESSURE else ""
     return Speed(
         answer="stalls",
         yardstick=LONGEST_PAUSE,
-        title=f"{next(mounts, '')}{row.program_label} waited {longest} for one sync",
+        title=title,
         sentence=f"The file: {row.file_label}.{device}{shortage}",
         evidence=(f"{row.program_label}: at most {longest}",),
     )

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from fstui.judge import words
 from fstui.judge.facts import Case
-from fstui.judge.speed.stalls import MEASURE_WITH_CPU, starved_ns
+from fstui.judge.speed.stalls import MEASURE_WITH_CPU, host_pressure_ns
 from fstui.model.quantities import duration_ns, percent
 from fstui.model.steps import Step
 from fstui.model.storage import Reading
@@ -121,7 +121,7 @@ def _faults(case: Case) -> Iterator[Reason]:
 
 def _lack_of_cpu(case: Case, step: Step) -> Iterator[Reason]:
     """Yield the CPU pressure of the host. A sync also waits for kernel threads."""
-    if ns := starved_ns(case, step):
+    if ns := host_pressure_ns(case, step):
         evidence = f"{step.name}: {duration_ns(ns)} of CPU pressure (/proc/pressure/cpu)"
         yield Reason("this host was short of CPU at the same time", evidence, MEASURE_WITH_CPU)
 

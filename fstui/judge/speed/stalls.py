@@ -88,7 +88,7 @@ def slowest_device(step: Step) -> tuple[str, int] | None:
     return max(_longest_requests(step), key=lambda request: request[1], default=None)
 
 
-def starved_ns(case: Case, step: Step) -> int:
+def host_pressure_ns(case: Case, step: Step) -> int:
     """Return how long the host was short of CPU: during a long operation, or during a step of short ones. 0 if that was
     less than half of this time, or if a disk took the time. Loop devices and the like wait for kernel threads, too.
     """

@@ -163,10 +163,10 @@ def _side_by_side(steps: Sequence[Section], comparison: Comparison, width: int) 
         replace(head, width=wanted.get(head.title, head.width), from_width=head.from_width and head.from_width + extra)
         for head in SIDE_BY_SIDE
     ]
-    names = tell_apart([row[0] for row in rows], fit_columns(columns, width - 4)[0].width)
+    step_width = fit_columns(columns, width - 4)[0].width
+    names = tell_apart([row[0] for row in rows], step_width)
     drawn = table(columns, [(name, *row[1:]) for name, row in zip(names, rows, strict=True)], width)
     colour_meters(drawn)
-    step_width = fit_columns(columns, width - 4)[0].width
     for row, step, (lead, style) in zip(drawn[1:], steps, leads, strict=True):
         row.highlight_words([lead], style)
         for rank in comparison.ranking(step.title)[:1]:
