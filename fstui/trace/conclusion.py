@@ -204,7 +204,7 @@ def _conclude_above_disk(program: WaitingProgram, counts: WatchCounts, waits: st
     if cpu_share >= MAIN_CAUSE_SHARE:
         return WatchConclusion(
             "cpu",
-            f"The CPU is busy: {waits}. Up to {percent(cpu_share)} of the time that it waits may be for a CPU.",
+            f"The CPU is busy: {waits}. Up to {percent(cpu_share)} of its wait may be for a CPU.",
         )
     # no row shows whether the kernel threads that serve the sync waited for a CPU
     if _pressure(counts) >= HIGH_CPU_PRESSURE:

@@ -41,7 +41,7 @@ def watched(*rows: FileWaits, **more: object) -> WatchCounts:
         (
             [waiting(300, 40.0, 2.0, cpu_ns=9_000 * MS)],
             "cpu",
-            "Up to 75\xa0% of the time that it waits may be for a CPU",
+            "Up to 75\xa0% of its wait may be for a CPU",
         ),
         ([waiting(8_000, 0.12, 0.09)], "nobody", "An average sync takes 120 µs: mariadbd (50) makes 800 syncs/s of"),
         ([waiting(45_000, 0.12, 0.09)], "program", "spends 54\xa0% of its time in them"),

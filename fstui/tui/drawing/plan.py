@@ -188,7 +188,7 @@ def _terms(words: str, width: int, height: int) -> list[Text]:
 
 
 def extent(offer: Offer, choices: Choices) -> str:
-    """Return ``7 steps × 2 s + 7 s to prepare``, or for a matrix ``2 × 2 = 4 steps × 10 s``; empty without a plan."""
+    """Return ``7 steps × 2 s + 7 s overhead``, or for a matrix ``2 × 2 = 4 steps × 10 s``; empty without a plan."""
     if offer.plan is None:
         return ""
     if isinstance(offer.plan, PowerCutPlan):
@@ -202,7 +202,7 @@ def extent(offer: Offer, choices: Choices) -> str:
     lengths = {step.settings.seconds for step in steps}
     duration = f" × {length:g} s" if len(lengths) == 1 and (length := lengths.pop()) else ""
     rest_s = (offer.plan.seconds or 0) - sum(step.settings.seconds or 0 for step in steps)
-    duration += f" + {rest_s:.0f} s to prepare" if duration and rest_s >= 1 else ""
+    duration += f" + {rest_s:.0f} s overhead" if duration and rest_s >= 1 else ""
     return f"{product}{counted(len(steps), 'step')}{duration}"
 
 
