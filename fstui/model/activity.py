@@ -20,7 +20,7 @@ class RunningDatabase(Base, frozen=True, kw_only=True):
     mounts: tuple[str, ...] = ()
     """The mount points of its data directory."""
     variables: dict[str, str] = {}
-    """Settings that affect durability, from its command line and option files. Later changes are not included."""
+    """Settings that affect durability, from its command line. Option files and later changes are not included."""
     preloads: tuple[str, ...] = ()
     """Loaded libraries that skip syncs."""
     unsafe_settings: tuple[str, ...] = ()

@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from fstui.measure.children import Child
-from fstui.measure.kinds.servers import COMMANDS, COMMIT_OPTIONS, KINDS, Server
+from fstui.measure.kinds.servers import COMMANDS, COMMIT_OPTIONS, Server
 from fstui.model.activity import HostActivity, RunningDatabase
 from fstui.model.counters import Idle, difference, sum_counters
 from fstui.model.host import OtherWriter
@@ -25,9 +25,7 @@ async def read_activity() -> AsyncGenerator[HostActivity]:
     """Yield every 2 seconds which processes write and which databases run, as read by a child. Raises NotStarted."""
     child = await Child.start("measure.helpers.activity")
     try:
-        drivers = {name: kind.driver for name, kind in KINDS.items()}
-        request = {"servers": COMMANDS, "drivers": drivers, "settings": sorted(COMMIT_OPTIONS)}
-        child.send(json.dumps(request))
+        child.send(json.dumps({"servers": COMMANDS, "settings": sorted(COMMIT_OPTIONS)}))
         while line := await child.read_line():
             activity = msgspec.json.decode(line, type=HostActivity)
             yield replace(activity, databases=tuple(map(_with_unsafe_settings, activity.databases)))

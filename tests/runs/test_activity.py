@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fstui.measure.helpers import server_options
-from fstui.measure.helpers.server_options import options
+from fstui.measure.helpers.activity import options
 from fstui.runs.activity import read_activity
 
 WRITE = """
@@ -61,52 +60,14 @@ async def test_writers_and_databases_are_found_with_their_settings(tmp_path: Pat
     )
 
 
-@pytest.fixture
-def etc(tmp_path: Path) -> Path:
-    (tmp_path / "etc/mysql/conf.d").mkdir(parents=True)
-    (tmp_path / "etc/mysql/my.cnf").write_text("[client]\nsync_binlog = 7\n!includedir /etc/mysql/conf.d/\n")
-    mine = "[mysqld]\nloose-sync-binlog = 0  # faster\ninnodb_flush_log_at_trx_commit='2'\n"
-    (tmp_path / "etc/mysql/conf.d/mine.cnf").write_text(mine)
-    (tmp_path / "data").mkdir()
-    (tmp_path / "data/postgresql.conf").write_text("#fsync = on\nfsync = off # not here\nsynchronous_commit on\n")
-    (tmp_path / "data/postgresql.auto.conf").write_text("fsync = 'on'\n")
-    return tmp_path
-
-
-def test_option_files_are_read_as_the_servers_read_them(etc: Path) -> None:
-    files = options("mysql", ["mariadbd"], "/data", str(etc))
-    assert files == {"sync_binlog": "0", "innodb_flush_log_at_trx_commit": "2"}
-    over = options("mysql", ["mysqld", "--sync-binlog=1"], "/data", str(etc))
-    assert over["sync_binlog"] == "1"
-    assert options("mysql", ["mysqld", "--no-defaults"], "/data", str(etc)) == {"no_defaults": "ON"}
-    written = options("pgsql", ["postgres"], "/data", str(etc))
-    assert written == {"fsync": "on", "synchronous_commit": "on"}
-    assert options("pgsql", ["postgres", "-c", "synchronous_commit=off", "-F"], "/data", str(etc)) == {
-        "fsync": "off",
-        "synchronous_commit": "off",
-    }
-    assert options("", ["redis-server"], "/data", str(etc)) == {}
-
-
-def test_a_link_in_a_container_is_followed_inside_it(tmp_path: Path) -> None:
-    inside = tmp_path / "root"
-    (inside / "etc/alternatives").mkdir(parents=True)
-    (inside / "etc/my.cnf").symlink_to("/etc/alternatives/../alternatives/my.cnf")
-    (inside / "etc/alternatives/my.cnf").symlink_to("../../../../srv/mine.cnf")
-    (inside / "srv").mkdir()
-    (inside / "srv/mine.cnf").write_text("[mysqld]\nsync_binlog=0\n!include /etc/box.cnf\n!includedir /box\n")
-    (tmp_path / "box").mkdir()
-    (tmp_path / "box/box.cnf").write_text("[mysqld]\ninnodb_flush_log_at_trx_commit=2\n")
-    (inside / "etc/box.cnf").symlink_to(tmp_path / "box/box.cnf")
-    (inside / "box").symlink_to(tmp_path / "box")
-    assert server_options.mysql_options(["mysqld"], str(inside)) == {"sync_binlog": "0"}
-
-
-def test_a_pipe_as_option_file_does_not_block(tmp_path: Path) -> None:
-    (tmp_path / "etc/mysql").mkdir(parents=True)
-    os.mkfifo(tmp_path / "etc/my.cnf")
-    (tmp_path / "etc/mysql/my.cnf").symlink_to("my.cnf")
-    assert server_options.mysql_options(["mysqld"], str(tmp_path)) == {}
+@pytest.mark.parametrize(("line", "expected"), [
+    ("mysqld --sync-binlog=1 --loose-sync-binlog=0", {"sync_binlog": "0"}),
+    ("postgres -D /data -c synchronous_commit=off -F", {"synchronous_commit": "off", "fsync": "off"}),
+    ("mysqld --skip-log-bin", {"skip_log_bin": "ON"}),
+    ("redis-server *:6379", {}),
+])  # fmt: skip
+def test_options_are_read_from_the_command_line(line: str, expected: dict[str, str]) -> None:
+    assert dict(options(line.split(" "))) == expected
 
 
 def test_the_program_ends_when_its_input_closes() -> None:

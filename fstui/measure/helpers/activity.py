@@ -1,11 +1,11 @@
 """Program: report regularly which processes write, and which database servers run.
 
-stdin: a line of JSON: ``servers`` (command name → kind), ``drivers`` (kind → sysbench's driver), ``settings`` (names of
-options that decide a server's durability). The program ends when stdin closes. stdout: a line of JSON for each sample,
-with the fields of fstui.model.activity.
+stdin: a line of JSON: ``servers`` (command name → kind), ``settings`` (names of options that decide a server's
+durability). The program ends when stdin closes. stdout: a line of JSON for each sample, with the fields of
+fstui.model.activity.
 
-Two kinds of reads may hang in the kernel: those of cmdline, environ and maps, which take the server's mmap lock
-(proc(5)), and those of the option files on the server's disk. So a thread of its own does them once for each server.
+Reads of cmdline, environ and maps may hang in the kernel, because they take the server's mmap lock (proc(5)). So a
+thread of its own does them once for each server.
 """
 
 import json
@@ -15,10 +15,11 @@ import sys
 import threading
 import time
 from collections import defaultdict
+from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 from fstui import proc
-from fstui.measure.helpers.server_options import options
 from fstui.measure.wire.stdio import ignore_signals, say
 
 SAMPLE_INTERVAL_S = 2.0
@@ -78,15 +79,26 @@ class ServerReader:
             *proc.mapped_files(proc.read_text(f"/proc/{pid}/maps")),
             *proc.preloaded_libraries(proc.read_text(f"/proc/{pid}/environ")),
         ]
-        driver = request["drivers"].get(self.fields["kind"], "")
-        values = options(driver, words, data_directory, f"/proc/{pid}/root")
         self.fields |= {
             "readable": True,
             "data_directory": data_directory,
             "mounts": Mounts().find_containing(pid, data_directory),
-            "variables": {name: value for name, value in values.items() if name in request["settings"]},
+            "variables": {name: value for name, value in options(words) if name in request["settings"]},
             "preloads": list(dict.fromkeys(filter(proc.stubs_syncs, libraries))),
         }
+
+
+def options(argv: list[str]) -> Iterator[tuple[str, str]]:
+    """Yield name and value of each ``--name=value`` and ``-c name=value`` of a server. The value of ``--name`` is ON.
+
+    Names use underscores. As in the servers, the last value of an option wins.
+    """
+    for before, word in pairwise(argv):
+        name, equals, value = word.removeprefix("--").partition("=")
+        if word.startswith("--") or before == "-c":
+            yield name.lower().replace("-", "_").removeprefix("loose_"), value if equals else "ON"
+        elif word == "-F":  # PostgreSQL: short for fsync=off
+            yield "fsync", "off"
 
 
 class ActivitySampler:
