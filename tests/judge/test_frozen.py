@@ -27,11 +27,13 @@ from fstui.model.judgement import Judgement
 from tests.judge.sentences import FROZEN, WRITTEN, sentences
 
 NAMES = sorted(path.name.removesuffix(".json.gz") for path in FROZEN.glob("*.json.gz"))
-KNOWN = 34
+KNOWN = 33
 """Rules of that version. A later rule may add a note, but no verdict."""
-GONE = frozenset({"etcd-fit", "mounted-sync", "odsync-cheaper", "slower-than-class", "stalls"})
+GONE = frozenset({
+    "etcd-fit", "mounted-sync", "odsync-cheaper", "slower-than-class", "stalls", "two-clocks",
+})  # fmt: skip
 """Rules of that version: now a row in the table of products that the storage is fast enough for, a part of the answer
-about speed, a part of ``unknown-layer``, or found by ``flushes-missing``."""
+about speed, a part of ``unknown-layer``, found by ``flushes-missing``, or notes about two steps."""
 COMPOSED = "the expected flushes are composed along the stack, and the devices are named accordingly"
 UNOBSERVED = "without evidence that each lowest device did work, confidence is low on real hardware too"
 CONFIRMED = "confidence is above low only if each lowest device was observed to work or is known to be safe"

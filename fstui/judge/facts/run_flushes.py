@@ -165,10 +165,6 @@ class RunFlushes:
         accounts = self.counted_accounts(step)
         return bool(accounts) and not any(account.outcome == "missing" for account in accounts)
 
-    def per_sync(self, write_step: WriteStep) -> float | None:
-        """Return the flushes per sync at the topmost level that counts them; None if no level does."""
-        return next((account.per_sync for account in self.accounts(write_step) if account.counted), None)
-
     def is_temporary(self, missing: FlushAccount) -> bool:
         if missing.step not in self._steps.all:  # the account is about an interval of a step that has enough flushes
             return True

@@ -35,8 +35,6 @@ RENAMED = {
     "flush-flat": "flush-cost",
     "in-its-shoes": "another-cgroup",
     "mounted-sync": "unknown-layer",
-    "two-clocks": "sysbench-latency",
-    "clock-drift": "sysbench-latency",
     "odsync-cheaper": "flushes-missing",
     "provider-volume": "stated-durable",
     "raid-cache": "stated-durable",
