@@ -13,7 +13,7 @@ from fstui.model.quantities import count
 from fstui.model.run import Run
 from fstui.model.steps import Step
 from fstui.model.storage import Target
-from fstui.report import databases, figures, io_path, latency_map
+from fstui.report import databases, figures, io_path
 from fstui.report.comparison import Comparison, Side, bar, remarks
 from fstui.report.documents import ComparedSide, ComparisonDocument, ComparisonRow
 from fstui.report.sections import Cell, Report, Row, Section, records, right_cell, verdict_cell
@@ -93,10 +93,9 @@ def _equal(values: Sequence[str]) -> bool:
 
 def _step(comparison: Comparison, name: str) -> Section:
     middle_rounds = {side.letter: middle for side in comparison.sides if (middle := side.step(name))}
-    latencies = tuple(_latencies(comparison, name))
     if any(figures.figures_text(middle.step) for middle in middle_rounds.values()):
         texts = tuple((letter, figures.figures_text(middle.step) or NONE) for letter, middle in middle_rounds.items())
-        return Section(name, ("", "RESULT"), texts, figures=latencies)
+        return Section(name, ("", "RESULT"), texts)
     ranking = comparison.ranking(name)
     ranks = {rank.side.letter: rank for rank in ranking} if len(ranking) > 1 else {}
     rows: list[Row] = []
@@ -109,7 +108,7 @@ def _step(comparison: Comparison, name: str) -> Section:
         bar_cell = Cell(bar(share, _BAR_WIDTH) if rank else "", share)
         ratio_text = rank.text if rank else NONE
         rows.append((letter, right_cell(per_s), bar_cell, *map(right_cell, (ratio_text, p50, p99, per_sync))))
-    return Section(name, RANKING_HEADER, tuple(rows), tuple(remarks(ranking)), figures=latencies)
+    return Section(name, RANKING_HEADER, tuple(rows), tuple(remarks(ranking)))
 
 
 def _side(side: Side) -> ComparedSide:
@@ -165,13 +164,6 @@ def _records(sides: Sequence[ComparedSide], steps: Sequence[ComparisonRow]) -> S
 def _io_path(side: Side) -> Section:
     section = io_path.section(side.run)
     return section._replace(title=f"{side.letter}: {section.title}", only_in_documents=True)
-
-
-def _latencies(comparison: Comparison, name: str) -> Iterator[tuple[str, str]]:
-    for side in comparison.sides:
-        middle = side.step(name)
-        if middle and middle.step.settings.uniform and (drawn := latency_map.svg(middle.run, middle.step)):
-            yield f"{side.letter}: {name}", drawn
 
 
 def _other_writers(run: Run) -> str:
