@@ -161,14 +161,3 @@ def test_simulated_numbers_are_marked_everywhere() -> None:
     plain, markdown = as_text(check.check_report(played)), as_text(check.check_report(played), "markdown")
     assert words in plain and words in markdown and check.line(played.rows[0]).endswith("SIMULATED")
     assert "fstui show" not in plain, "it was not saved"
-
-
-def test_layer_of_a_container_says_to_measure_in_the_volume() -> None:
-    sentence = "/ is the writable layer of a container."
-    layer = Finding(
-        rule="container-layer", verdict=None, confidence="high", scope="storage", title="deleted", sentence=sentence,
-        next=("Put the data on a volume, and run fsync-rate in the directory where it is mounted.",),
-    )  # fmt: skip
-    inside = replace(HONEST, findings=(*HONEST.findings, layer))
-    text = as_text(check.check_report(ALL._replace(rows=(CheckRow("/", inside),))))
-    assert sentence in text and "Put the data on a volume" in text
