@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from fstui.judge import words
 from fstui.judge.defects import Defect, DefectOutcome, Hit, defects
-from fstui.judge.facts.stack import Stack, walk
+from fstui.judge.facts.stack import Stack
 from fstui.judge.facts.steps import Steps
 from fstui.model.host import Process
 from fstui.model.quantities import count
@@ -28,7 +28,6 @@ from fstui.storage.layers.devices.caches import (
 )
 from fstui.storage.layers.facts import barriers_off, is_read_only, off_reading
 from fstui.storage.layers.stacked import dm, loop
-from fstui.storage.layers.stacked.md import WRITTEN_BEHIND
 
 _FEW_COMMITS_PER_SYNC = 0.05
 """If there were at most this many ZIL commits per sync, the syncs committed nothing: with sync=disabled, zil_commit
@@ -126,16 +125,7 @@ def _in_memory(_: Evidence, stack: Stack, __: Steps) -> Iterator[Hit]:
 def _memory_outcome(stack: Stack, lost: tuple[Node, ...]) -> str:
     if not lost:
         return "copied"
-    if stack.only_journals(lost):
-        return "journal_lost"
-    return "newest_lost" if _has_late_copy(stack, lost) else "lost"
-
-
-def _has_late_copy(stack: Stack, lost: tuple[Node, ...]) -> bool:
-    """Return whether a member that is written behind survives the loss of these layers."""
-    behind = {reading.value for node in stack.nodes for reading in node.readings if reading.what == WRITTEN_BEHIND}
-    members = (node for node in stack.nodes if node.id in behind)
-    return any(not walk([member], stack.children).keys() & {node.id for node in lost} for member in members)
+    return "journal_lost" if stack.only_journals(lost) else "lost"
 
 
 def _memory_line(node: Node) -> str:

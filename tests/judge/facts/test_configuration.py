@@ -263,10 +263,6 @@ def arrays_in_memory() -> Iterator[tuple[str, Target, list[str]]]:
     yield "its metadata", array("dm-cache", "sda", "sdb", "ram0", cache_mode="writethrough", roles=metadata), copied
     yield "member and metadata", array("dm-raid", "sda", "sdb", "ram0", "ram1", level="raid5", roles=image), copied
     yield "mirror's log", array("dm-mirror", "sda", "ram0", roles={"sda": "mirror leg", "ram0": "log"}), copied
-    for kind in ("md", "dm-raid"):
-        yield f"{kind}, disk behind", array(kind, "sda", "ram0", level="raid1", written_behind="sda"), ["newest_lost"]
-        yield f"{kind}, memory behind", array(kind, "sda", "ram0", level="raid1", written_behind="ram0"), copied
-        yield f"{kind}, all in memory", array(kind, "ram1", "ram0", level="raid1", written_behind="ram0"), [*lost]
     yield "stripe", array("md", "sda", "ram0", level="raid0"), lost
     yield "segment", array("dm-linear", "sda", "ram0"), lost
     yield "write-back cache", array("dm-cache", "sda", "ram0", cache_mode="writeback", roles=cache), lost
@@ -396,7 +392,7 @@ def test_condition_has_these_outcomes(rule: str, name: str, seen: Target | Evide
     if set(expected) & {"unknown_server", "unknown_controller", "unknown_cache", "perhaps_deleted"}:
         assert verdict == "cannot-tell"
     elif set(expected) & {
-        "volatile_cache", "lost", "newest_lost", "journal_lost", "perhaps_protected", "disabled", "uncommitted",
+        "volatile_cache", "lost", "journal_lost", "perhaps_protected", "disabled", "uncommitted",
         "skipped", "late",
     }:  # fmt: skip
         assert verdict == "not-durable"

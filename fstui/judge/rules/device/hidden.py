@@ -108,8 +108,8 @@ def unknown_layer(case: Case) -> Iterator[Conclusion]:
     that holds the backing file of a loop device. That file may be in memory. fstui cannot compare the flushes and bytes
     below such a layer with those above the layer.
 
-    Settings that fstui does not judge: the mount option `sync`, `chattr +S`, a write-behind member of an md array or
-    a dm-raid, a dm-writecache in the mode `cleaner` or `metadata_only`, a snapshot that is being merged, and a
+    Settings that fstui does not judge: the mount option `sync`, `chattr +S`, write-behind of an md array or a
+    dm-raid, a dm-writecache in the mode `cleaner` or `metadata_only`, a snapshot that is being merged, and a
     device-mapper device of several targets, such as `striped` and `error`.
 
     ## How it was measured

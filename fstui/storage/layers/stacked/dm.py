@@ -123,12 +123,7 @@ class DmReader(DeviceReader):
             )
             return (node if has_output else with_readings(node, (missing,))), roles
         by_number = self.sources.names.by_number
-        behind = (below for number in table.written_behind if (below := by_number(number)) is not None)
-        readings = (
-            *table.readings,
-            *(Reading(what=WRITTEN_BEHIND, value=below, path=dm_tables.PATH) for below in behind),
-            *(reading for reading in node.readings if reading.what != "target"),
-        )
+        readings = (*table.readings, *(reading for reading in node.readings if reading.what != "target"))
         completed = msgspec.structs.replace(node, kind=table.kind, readings=readings)
         by_table = {below: role for number, role in table.roles.items() if (below := by_number(number)) is not None}
         return completed, {**(roles if table.kind == node.kind else {}), **by_table}

@@ -40,8 +40,6 @@ class DmTable(NamedTuple):
     readings: tuple[Reading, ...]
     roles: dict[str, str]
     """The role of each device below, by its major:minor."""
-    written_behind: tuple[str, ...]
-    """The major:minor of each member of a mirror that writes do not wait for."""
 
 
 def read_tables(tool_outputs: ToolOutputs) -> Mapping[str, DmTable]:
@@ -63,7 +61,6 @@ def _table(segments: list[Segment]) -> DmTable:
         kind="dm-" + "+".join(_KINDS.get(target, target) for target in main_targets),
         readings=tuple(Reading(what=what, value=value, path=PATH) for what, value in values.items()),
         roles=roles,
-        written_behind=_written_behind(main_segment),
     )
 
 
@@ -79,9 +76,11 @@ def _settings(segment: Segment) -> dict[str, str]:
         return {"persistent": "no" if words[2].startswith("N") else "yes"}
     if segment.target == "raid":
         # raid5_ls is raid5 with a layout; a member whose data device is a dash is missing
-        missing_members = _split(words)[1][2::2].count("-")
-        level = {"level": words[0].partition("_")[0]}
-        return {**level, "missing_members": str(missing_members)} if missing_members else level
+        parameters, devices = _split(words)
+        behind = next((value for name, value in pairwise(parameters) if name == "max_write_behind"), "0")
+        missing_members = str(devices[2::2].count("-"))
+        settings = {"level": words[0].partition("_")[0], "missing_members": missing_members, "written_behind": behind}
+        return {what: value for what, value in settings.items() if value != "0"}
     return {}
 
 
@@ -117,20 +116,6 @@ def _raid(words: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     yield from ((word, "journal") for name, word in pairwise(parameters) if name == "journal_dev")
     yield from _with_role(devices[1::2], "metadata")
     yield from _with_role(devices[2::2], "mirror leg" if words[0].startswith(_MIRRORS) else "stripe")
-
-
-def _written_behind(segment: Segment) -> tuple[str, ...]:
-    """Return the members that ``write_mostly`` names by number, if ``max_write_behind`` lets no write wait for them.
-
-    After ``lvchange --writebehind 256``, the table contains a 0 (Linux 6.12).
-    """
-    parameters, devices = _split(segment.words)
-    pairs, data_devices = list(pairwise(parameters)), devices[2::2]
-    has_backlog = any(name == "max_write_behind" and integer(value) for name, value in pairs)
-    if segment.target != "raid" or not has_backlog:
-        return ()
-    numbers = [integer(value) for name, value in pairs if name == "write_mostly"]
-    return tuple(device for index, device in enumerate(data_devices) if index in numbers)
 
 
 def _mirror(words: tuple[str, ...]) -> Iterator[tuple[str, str]]:

@@ -1,10 +1,9 @@
 """Software RAID (md), and the RAID levels that it shares with dm-raid.
 
-Readings: ``level``, ``journal_mode``, ``consistency_policy``, and ``written_behind`` for each member that writes do not
-wait for. See Documentation/admin-guide/md.rst.
+Readings: ``level``, ``journal_mode``, ``consistency_policy``, ``written_behind``. See Documentation/admin-guide/md.rst.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from fstui.model.storage import Node, Reading, SyncPath
 from fstui.storage.layers.forwarding import (
@@ -26,7 +25,7 @@ _PARITY = {"raid4": 1, "raid5": 1, "raid6": 2}
 _MISSING = ("degraded", "missing_members")
 """Readings of md and of dm-raid whose value is the number of missing members."""
 WRITTEN_BEHIND = "written_behind"
-"""A reading of md and of dm-raid whose value is a member that writes do not wait for."""
+"""A reading of md and of dm-raid: how many writes may be missing on the write-mostly members of a mirror (md(4))."""
 
 
 class Array(LayerKind, frozen=True, kw_only=True):
@@ -41,11 +40,6 @@ class Array(LayerKind, frozen=True, kw_only=True):
             return super().tolerated_failures(node, members)
         counts = (reading.value for reading in (*node.state, *node.readings) if reading.what in _MISSING)
         return max(0, parity - sum(integer(count) or 0 for count in counts))
-
-    def loses_data(self, node: Node, members: Collection[str], failed: Collection[str]) -> bool:
-        """Return whether data is lost. A member that is written behind lacks the newest writes, so it is no copy."""
-        behind = (reading.value for reading in node.readings if reading.what == WRITTEN_BEHIND)
-        return super().loses_data(node, members, {*failed, *behind})
 
     def forwards(self, node: Node, member: str, filesystem: Node) -> Forwarded:
         """Return what is forwarded to the member. With a journal, a sync causes flushes at the journal only.
@@ -77,19 +71,17 @@ class MdReader(DeviceReader):
         directory, slaves = f"/sys/block/{name}/md", self.slaves(name)
         flags = {slave: (self.tree.stripped(_state_file(directory, slave)) or "").split(",") for slave in slaves}
         settings = [self.tree.reading(what, f"{directory}/{what}") for what in _SETTINGS]
-        # writes do not wait for a write-mostly member of a mirror whose bitmap has a backlog (md(4))
-        has_backlog = bool(self.tree.integer(f"{directory}/bitmap/backlog"))
-        written_behind = _flag_readings(flags, "write_mostly", WRITTEN_BEHIND, directory) if has_backlog else ()
+        settings.append(self.tree.reading(WRITTEN_BEHIND, f"{directory}/bitmap/backlog", unless=("0",)))
         member = "mirror leg" if self.tree.stripped(f"{directory}/level") in _MIRRORS else "stripe"
         state = (
             self.tree.reading("degraded", f"{directory}/degraded", unless=("0",)),
-            *_flag_readings(flags, "faulty", "faulty", directory),
+            *_faulty_members(flags, directory),
             self.tree.reading("sync_action", f"{directory}/sync_action", only=_RUNNING_ACTIONS),
             self.tree.reading("array_state", f"{directory}/array_state", only=_STOPPED_STATES),
         )
         return LayerDescription(
             below=slaves,
-            readings=(*without_none(settings), *written_behind, *self.queue_readings(name)),
+            readings=(*without_none(settings), *self.queue_readings(name)),
             state=without_none(state),
             identity=self.tree.stripped(f"{directory}/uuid") or "",
             roles={slave: next((role for role in _ROLE_FLAGS if role in flags[slave]), member) for slave in slaves},
@@ -100,9 +92,9 @@ def _state_file(directory: str, slave: str) -> str:
     return f"{directory}/dev-{slave}/state"
 
 
-def _flag_readings(flags: Mapping[str, list[str]], flag: str, what: str, directory: str) -> Iterator[Reading]:
-    slaves = (slave for slave, words in flags.items() if flag in words)
-    return (Reading(what=what, value=slave, path=_state_file(directory, slave)) for slave in slaves)
+def _faulty_members(flags: Mapping[str, list[str]], directory: str) -> Iterator[Reading]:
+    slaves = (slave for slave, words in flags.items() if "faulty" in words)
+    return (Reading(what="faulty", value=slave, path=_state_file(directory, slave)) for slave in slaves)
 
 
 class Md(Array, frozen=True, kw_only=True):

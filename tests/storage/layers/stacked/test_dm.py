@@ -161,29 +161,5 @@ def test_writecache_in_memory_is_not_judged_if_it_may_hold_nothing(box: Box, mod
     assert verdict(with_table(box, f"x: 0 819200 writecache s {origin} {cache} 4096 1 {mode}")).verdict == said
 
 
-@pytest.mark.parametrize(("parameters", "behind"), [
-    ("5 0 write_mostly 1 max_write_behind 256", ["sdb"]), ("5 0 max_write_behind 256 write_mostly 0", ["sda"]),
-    ("3 0 write_mostly 1", []), ("5 0 write_mostly 1 max_write_behind 0", []),
-    ("5 0 write_mostly 7 max_write_behind 9", []),
-    ("3 0 max_write_behind 256", []), ("3 0 write_mostly -1 max_write_behind 256", []),
-])  # fmt: skip
-def test_members_of_a_raid_that_writes_do_not_wait_for(box: Box, parameters: str, behind: list[str]) -> None:
-    numbers = box.disks("sda", "sdb")
-    on_dm(box, "x", "", ("sda", "sdb"))
-    found = with_table(box, "x: 0 8 raid raid1 {} 2 - {} - {}".format(parameters, *numbers))
-    assert [reading.value for reading in found.node("dm-9").readings if reading.what == "written_behind"] == behind
-    assert (found.node("dm-9").kind, verdict(found).verdict) == ("dm-raid", "cannot-tell")
-
-
-def test_raid_member_written_behind_is_no_copy_of_memory(box: Box) -> None:
-    box.disk("zram0", "virtual")
-    box.disk("sda")
-    on_dm(box, "x", "", ("zram0", "sda"))
-    table = f"2 - {box.number_of['zram0']} - {box.number_of['sda']}"
-    assert verdict(with_table(box, f"x: 0 8 raid raid1 3 0 write_mostly 1 {table}")).verdict == "cannot-tell"
-    behind = f"x: 0 8 raid raid1 5 0 write_mostly 1 max_write_behind 256 {table}"
-    assert verdict(with_table(box, behind)).verdict == "not-durable"
-
-
 def test_each_target_repeats_the_flush_of_a_commit() -> None:
     assert [kind.name for kind in dm.KINDS if not kind.repeats_commits] == []

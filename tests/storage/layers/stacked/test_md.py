@@ -30,29 +30,6 @@ def test_md_array_with_journal(box: Box) -> None:
     assert trouble(array) == []
 
 
-@pytest.mark.parametrize(("backlog", "behind"), [("256", ["sdb"]), ("0", [])])
-def test_write_mostly_member_with_backlog_is_written_behind(box: Box, backlog: str, behind: list[str]) -> None:
-    box.disks("sda", "sdb")
-    box.md("md0", "raid1", ("sda", "sdb"), **{"dev-sda/state": "in_sync", "dev-sdb/state": "in_sync,write_mostly"})
-    box.write("/sys/block/md0/md/bitmap/backlog", backlog)
-    box.mount("/dev/md0", "/srv", "ext4")
-    told = look(box).node("md0").readings
-    assert [reading.value for reading in told if reading.what == "written_behind"] == behind
-
-
-@pytest.mark.parametrize(("backlog", "memory", "disk", "said"), [
-    ("256", "in_sync", "in_sync,write_mostly", "not-durable"), ("0", "in_sync", "in_sync,write_mostly", "cannot-tell"),
-    ("256", "in_sync,write_mostly", "in_sync", "cannot-tell"),
-])  # fmt: skip
-def test_member_written_behind_is_no_copy_of_memory(box: Box, backlog: str, memory: str, disk: str, said: str) -> None:
-    box.disk("zram0", "virtual")
-    box.disk("sda")
-    box.md("md0", "raid1", ("zram0", "sda"), **{"dev-zram0/state": memory, "dev-sda/state": disk})
-    box.write("/sys/block/md0/md/bitmap/backlog", backlog)
-    box.mount("/dev/md0", "/srv", "ext4")
-    assert verdict(look(box)).verdict == said
-
-
 @pytest.mark.parametrize(("policy", "found"), [("ppl", "not-durable"), ("resync", "cannot-tell")])
 def test_partial_parity_log_stops_flushes(box: Box, policy: str, found: str) -> None:
     box.disk("sda")
