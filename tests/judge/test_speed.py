@@ -401,6 +401,12 @@ def test_fast_but_not_durable_is_not_normal() -> None:
     assert (judged.verdict, judged.speed.answer) == ("not-durable", "unknown")
 
 
+def test_longest_write_is_that_of_all_steps_with_syncs() -> None:
+    crowd = slowest(139, writers=4)
+    speed = answered(on_disk(filesystem(), disk()), step(), replace(crowd, name="4 writers"))
+    assert "The longest synced write took 139 ms." in speed.sentence
+
+
 def silent_server(where: str = "throwaway", *, never: bool = False) -> Step:
     """Return a database step without a transaction for three of five seconds."""
     by_second = enumerate((80, 0, 0, 0, 80 * (not never)), 1)
@@ -430,6 +436,14 @@ def test_silence_of_a_server_is_a_stall(never: bool, title: str) -> None:
 ], ids=["existing server", "busy host", "sysbench was stopped"])  # fmt: skip
 def test_silence_with_another_cause_is_no_stall(other: Step) -> None:
     assert answered(SSD, step(), other).answer != "stalls"
+
+
+def test_busy_host_does_not_explain_a_long_silence() -> None:
+    step_of_60_s = replace(silent_server(), elapsed_s=60.0)
+    intervals = tuple(Interval(t_s=second, tps=80 * (second <= 10), qps=80, p95_ms=1.0) for second in range(1, 61))
+    crowded = {"host_cpu_share": 0.97, "others_cpu_share": 0.95, "cpu_share": 0.01}
+    long_silence = with_figures(step_of_60_s, intervals=intervals, transactions=800, **crowded)
+    assert answered(SSD, step(), long_silence).title == "50.0 s for one operation of “oltp_read_write high”"
 
 
 def test_server_that_never_answered_leaves_no_verdict() -> None:

@@ -236,7 +236,7 @@ def _at_limit(case: Case, step: Step) -> str:
 
 def _remarks(case: Case, step: Step) -> str:
     """Return sentences about the longest synced write of the run, and about a limit that applied to ``step``."""
-    latencies = (write_step.step.latency_ns for write_step in rated_steps(case))
+    latencies = (write_step.step.latency_ns for write_step in case.steps.write_steps if write_step.sync_method)
     longest = max((latency.max for latency in latencies if latency), default=None)
     limits = limits_text(case, step)
     remarks = (

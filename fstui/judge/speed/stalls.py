@@ -19,6 +19,8 @@ CPU_SHARE = 0.5
 PRESSURE_INTERVAL_NS = 125_000_000
 """A writer reads the CPU pressure this often, or after each operation that takes longer."""
 MEASURE_WITH_CPU = "Measure again when the host has CPU time to spare, and without a CPU limit."
+MAX_CROWDED_OUT_S = 10
+"""Even on a busy host, a server gets some CPU time within this time, so a longer pause has another cause."""
 STOLEN_SHARE = 0.05
 """Steal time counts only if it is at least this share of the step. A shorter time is spread over many operations and
 explains no single stall."""
@@ -75,12 +77,14 @@ def _stalled_servers(case: Case) -> Iterator[StalledStep]:
         if not isinstance(figures, SysbenchFigures) or not step.stalls.count or step.changed:
             continue
         commits, unanswered = step.settings.commit_settings(figures), step.unanswered
-        by_cpu = not unanswered and (figures.limited_by_processor or figures.others_load_processor)
+        times_s = [pause.end_s - pause.start_s for pause in figures.pauses()]
+        times_s += [unanswered.elapsed_s] if unanswered else []
+        times_s += [step.latency_ns.max / 1e9] if step.latency_ns else []
+        longest_s = max(times_s, default=0)
+        crowded_out = figures.others_load_processor and longest_s < MAX_CROWDED_OUT_S
+        by_cpu = not unanswered and (figures.limited_by_processor or crowded_out)
         if commits and commits.counted and not (commits.existing or by_cpu):
-            times_ns = [(pause.end_s - pause.start_s) * 1e9 for pause in figures.pauses()]
-            times_ns += [unanswered.elapsed_s * 1e9] if unanswered else []
-            times_ns += [step.latency_ns.max] if step.latency_ns else []
-            yield StalledStep(step, round(max(times_ns, default=0)), unanswered.call if unanswered else "")
+            yield StalledStep(step, round(longest_s * 1e9), unanswered.call if unanswered else "")
 
 
 def slowest_device(step: Step) -> tuple[str, int] | None:
