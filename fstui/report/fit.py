@@ -10,8 +10,9 @@ from fstui.model.errors import Refused, hint_for
 from fstui.model.judgement import NOT_TRUSTED, Fit, Fitness
 from fstui.model.quantities import counted, seconds
 from fstui.model.run import Run
-from fstui.report.check import Check, CheckRow, limit_sentence
+from fstui.report.check import Check, CheckRow, limit_sentence, next_step
 from fstui.report.documents import FitDocument, FitOfDirectory
+from fstui.report.findings import FREE_OF_DEFECTS
 from fstui.report.sections import Cell, Report, Section, Value, records
 from fstui.report.text import GLYPHS, verdict_line
 
@@ -140,15 +141,18 @@ def _row_sections(row: CheckRow, product_names: Sequence[str]) -> Iterator[Secti
     run = row.run
     limit = filter(None, [limit_sentence(run)])
     simulated = (f"SIMULATED: {run.simulated}.",) if run.simulated else ()
-    head = (verdict_line(run.verdict, run.confidence), *limit, *simulated)
-    yield Section(f"{GLYPHS[run.verdict]} {row.name}", lines=head)
+    is_doubtful = run.verdict not in FREE_OF_DEFECTS
+    reason = (run.sentence,) if is_doubtful else ()
+    advice = (("next", (next_step(run),)),) if is_doubtful else ()
+    head = (verdict_line(run.verdict, run.confidence), *reason, *limit, *simulated)
+    yield Section(f"{GLYPHS[run.verdict]} {row.name}", lines=head, points=advice)
     table, without_threshold = sections(run, product_names)
     if table.rows:
         fits = _fits(run, product_names)
         points = (("because", _distinct(fit.evidence for fit in fits)), ("next", _distinct(fit.next for fit in fits)))
         yield table._replace(title="", points=points)
     else:
-        yield Section(lines=(run.sentence, _why_unanswered(run)))
+        yield Section(lines=(_why_unanswered(run),))
     yield without_threshold
 
 

@@ -161,3 +161,9 @@ def test_simulated_numbers_are_marked_everywhere() -> None:
     plain, markdown = as_text(check.check_report(played)), as_text(check.check_report(played), "markdown")
     assert words in plain and words in markdown and check.line(played.rows[0]).endswith("SIMULATED")
     assert "fstui show" not in plain, "it was not saved"
+
+
+def test_fit_says_why_a_verdict_is_doubtful_and_what_to_do() -> None:
+    run = fit_run(("etcd", "fits", ()))
+    text = " ".join(as_text(fit.fit_report(Check((CheckRow("/srv/queue", run),), {}, 1.0))).split())
+    assert " ".join(run.sentence.split()) in text and check.next_step(run).split()[0] in text.partition(" next ")[2]
