@@ -69,11 +69,6 @@ def _notes(comparison: Comparison) -> Iterator[str]:
         yield speed
     if comparison.trust.note:
         yield comparison.trust.note
-    is_alone = {
-        name: sum(side.step(name) is not None for side in comparison.sides) < 2 for name in comparison.step_names
-    }
-    if len(comparison.sides) > 1 and all(is_alone.values()):
-        yield "The runs have no step in common, so nothing is compared."
 
 
 def _facts(comparison: Comparison) -> dict[str, list[str]]:

@@ -162,9 +162,9 @@ class Comparison:
 
     @cached_property
     def trust(self) -> Trust:
-        if len(self.sides) < 2:
-            return Trust("", "")
         ranks = [rank for name in self.step_names for rank in self.ranking(name)]
+        if len(self.sides) < 2 or not ranks:
+            return Trust("", "")
         intervals = [rank.ratio for rank in ranks if rank.ratio.low is not None]
         if not intervals:
             note = "Ratios of single runs have no confidence interval and may be chance."
@@ -207,7 +207,8 @@ class Comparison:
                     ratio = (following if fastest.side is first else fastest).ratio
                     factors.setdefault(fastest.side.letter, []).append(ratio.factor)
         if not wins:
-            return f"No clear difference in {counted(len(rankings), 'step')}." if rankings else ""
+            nothing = "" if len(self.sides) < 2 else "The runs have no step in common, so nothing is compared."
+            return f"No clear difference in {counted(len(rankings), 'step')}." if rankings else nothing
         doubtful = {ranking[0].side.letter for ranking in rankings.values() if ranking[0].not_durable}
         parts: list[str] = []
         verb, following_name = (" was faster", "B") if len(self.sides) == 2 else (" was fastest", "the next")

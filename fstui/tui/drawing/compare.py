@@ -61,7 +61,7 @@ SIDE_BY_SIDE = (
 def blocks(report: Report, height: int = 0) -> list[Card]:
     """Return cards: the runs, the steps, and latency maps of the step whose rates differ most. They fill ``height``."""
     comparison = Comparison(report.runs)
-    answer = report.sections[0]  # a headline above the cards; empty if the runs have no step in common
+    answer = report.sections[0]  # a headline above the cards
     shown = [section for section in report.filled_sections if section is not answer and not section.only_in_documents]
     legend, *sections = shown
     steps = [section for section in sections if section.header == compare.RANKING_HEADER]
