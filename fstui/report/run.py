@@ -124,7 +124,8 @@ def _tail(run: Run) -> Iterator[str]:
         yield f"Written: {requested} by fstui. The devices received from all processes: {devices}."
     if parts := [(step, step.traced_part) for step in run.steps if step.traced_part]:
         share = sum(part.elapsed_s for _, part in parts) / sum(step.elapsed_s for step, _ in parts)
-        yield f"The kernel's trace slows fast steps down, so it ran for only {percent(share)} of their time."
+        traced = f"{percent(share)} of the time of {counted(len(parts), 'step')}"
+        yield f"The kernel's trace slows fast steps down, so it ran for only {traced}."
     if devices := "; ".join(map(_device, run.target.lowest)) if run.target else "":
         yield f"Devices: {devices} · fstui {run.version}"
 

@@ -90,7 +90,7 @@ async def inspect(directory: str, *, trust_directory: bool = False) -> TargetDir
             f"{directory}: {error.strerror}. {_STOPPED_HINT if error.errno == errno.EIO else _NAME_ANOTHER_HINT}"
         ) from None
     if not reply["directory"]:
-        raise Refused(f"{directory} is not a directory. Name the directory that contains it.")
+        raise Refused(f"{directory} is not a directory. {_NAME_ANOTHER_HINT}")
     space = Space.from_statvfs(reply["total_bytes"], reply["free_bytes"], reply["block_bytes"])
     return TargetDirectory(reply["path"], space, _why_refused(directory, reply, trust_directory), reply["fsid"])
 

@@ -74,7 +74,7 @@ ENOUGH = replace(SYNCED, ops=500, elapsed_s=0.0053, settings=SyncWrites(seconds=
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"steps": (PARTLY_TRACED,)}, "so it ran for only 10\xa0% of their time"),
+        ({"steps": (PARTLY_TRACED,)}, "so it ran for only 10\xa0% of the time of"),
         ({"steps": (FAILED,)}, "O_DIRECT failed: pwrite: Input/output error"),
         ({"steps": (SKIPPED,)}, "O_DIRECT skipped: no O_DIRECT on tmpfs"),
         ({"steps": (ENOUGH,)}, "fdatasync: ended after 500 operations in 5.3 ms, as planned"),

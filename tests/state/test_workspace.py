@@ -37,7 +37,7 @@ async def test_a_filesystem_mounted_after_the_plan_is_refused(tmp_path: Path) ->
     planned = await inspect(str(tmp_path))
     disks.sh("mount", "-t", "tmpfs", "fstui-tests", tmp_path)
     try:
-        with pytest.raises(Refused, match=r"Cannot create .*: this is not the filesystem that the run"):
+        with pytest.raises(Refused, match=r"Cannot create .*: the filesystem changed after the run"):
             await Workspace.create(planned.path, "1", planned.fsid)
         assert (list(tmp_path.iterdir()), ledger.entries()) == ([], [])
     finally:

@@ -212,7 +212,7 @@ def hold_directory(path: str, entry: str | None = None, expected_fsid: str = "0"
     """
     try:
         if expected_fsid not in ("0", str(fsid(path))):
-            raise OSError(errno.ESTALE, "this is not the filesystem that the run was planned for")
+            raise OSError(errno.ESTALE, "the filesystem changed after the run was planned. Start the run again")
         fd = own_directory.create(path)
     except OSError as error:
         say(**failure(error))
