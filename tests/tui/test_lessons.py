@@ -5,7 +5,9 @@ from textual.pilot import Pilot
 
 from fstui.runs import lessons
 from fstui.tui.drawing import lessons as drawing
+from fstui.tui.progress import Progress
 from fstui.tui.screens.lessons import LessonScreen, LessonsScreen
+from tests.factories.steps import step
 from tests.tui.conftest import PreparedApp
 from tests.tui.screen import press, screen_lines
 
@@ -32,7 +34,7 @@ async def test_from_the_list_to_the_last_answer() -> None:
         compared = await press(pilot, "enter")
         assert "SIMULATED" in compared[0] and any("✓" in line for line in compared)
         assert any("Right." in line for line in compared) and any("✓ right, as measured" in line for line in compared)
-        assert "FLUSH/SYNC" in (await press(pilot, "enter"))[3], "the rates are above their explanation"
+        assert "FLUSH/SYNC" in (await press(pilot, "enter"))[4], "the rates are above their explanation"
         await pilot.press("enter")
         wrong = 1 if lesson.question.right != 1 else 2
         answered = await press(pilot, str(wrong))
@@ -123,39 +125,35 @@ async def test_list_shows_measured_rates_of_a_taken_lesson() -> None:
         assert "120/s" in shown_now
 
 
-async def test_pictures_are_next_to_the_page_or_below_it() -> None:
+async def test_a_lesson_is_a_panel_on_a_wide_terminal() -> None:
     app, lesson = PreparedApp(), lessons.find("one-revolution")
-    async with app.run_test(size=(160, 40)) as pilot:
-        app.push_screen(LessonScreen(lesson, pace=0.0))
+    async with app.run_test(size=(160, 60)) as pilot:
+        app.push_screen(screen := LessonScreen(lesson, pace=0.0))
         await app.workers.wait_for_complete()
         await pilot.pause()
         predicting = screen_lines(app)
-        assert any("╭── where data can be" in line for line in predicting)
+        assert any("── where data can be" in line for line in predicting)
         assert any("One turn of a rotating disk" in line for line in predicting)
         assert not any("So the disk can" in line for line in predicting), "the rest of the definition is the answer"
-        assert any(line.count("no result yet") == 2 for line in predicting)
-        assert any(line.count("block 4 KiB") == 2 for line in predicting), "the settings are where the maps will be"
         assert sum("average seek" in line and "8.5 ms" in line for line in predicting) == 2
-        assert any(line.count("╰") == 2 for line in predicting), "both boxes have the same height"
-        wide = await press(pilot, "1", "enter")
-        assert any(line.find("╭── where data can be") > 50 for line in wide)
-        await pilot.resize_terminal(120, 40)
-        tall = await press(pilot, "enter")
-        assert any(line.startswith("╭── what was measured") for line in tall)
-
-
-@pytest.mark.parametrize("lesson", lessons.lessons()[::4], ids=lambda lesson: lesson.name)
-async def test_each_stage_has_two_columns_of_equal_height(lesson: lessons.Lesson) -> None:
-    app = PreparedApp()
-    async with app.run_test(size=(200, 50)) as pilot:
-        screen = LessonScreen(lesson, pace=0.0)
-        app.push_screen(screen)
-        predicting = await press(pilot, "1")
-        await pilot.press("enter")
+        assert any(re.search("^.{26}╭─{106}╮", line) for line in predicting)
+        await press(pilot, "1", "enter")
         await taken(pilot, screen)
-        for lines in (predicting, *[await press(pilot, "enter") for _ in range(3)]):
-            frames = [re.search("[╮│┤╯][╭│├╰]", line[97:103]) for line in lines[2:-2]]
-            assert all(frames[:10]) and frames[0] and frames[0][0] == "╮╭"
+        lines = await press(pilot, "enter")
+        assert any("── what was measured ──" in line for line in lines)
+        assert any(line.count("── same block") + line.count(": same block") == 2 for line in lines), "both maps"
+
+
+async def test_the_running_step_is_marked_and_shows_its_time() -> None:
+    lesson = lessons.find("fsync-cost")
+    (planned,) = await lessons.plan_runs(lesson)
+    progress = Progress(planned.plan, planned.target)
+    progress.finished_steps = {0: step("write, no sync", sync="none")}
+    drawn = drawing.heat_maps(lesson, [planned], {"hdd": progress}, 120, 12)
+    assert "── ▸ fdatasync ──" in drawn[0].plain and "── fsync, not started ──" in drawn[0].plain
+    assert drawing.elapsed(progress) == "0.0 of 1 s"
+    (row,) = [text for text in drawing.runs(lesson, {"hdd": progress}, {}, 80) if "▸" in text.plain]
+    assert row.plain.split() == ["▸", "fdatasync"]
 
 
 @pytest.mark.parametrize("width", [120, 200])

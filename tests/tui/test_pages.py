@@ -5,10 +5,9 @@ from msgspec.structs import replace
 from textual.pilot import Pilot
 
 from fstui.report import compare, explanation, glossary
-from fstui.tui.drawing.cells import headline
 from fstui.tui.drawing.compare import blocks
 from fstui.tui.drawing.report import card_lines
-from fstui.tui.screens.page_screen import PageScreen, comparison_screen, explain_screen, split_cards
+from fstui.tui.screens.page_screen import PageScreen, comparison_screen, explain_screen
 from fstui.tui.styles import BAD, WARNING
 from tests.factories import busy, screens
 from tests.tui.conftest import PreparedApp
@@ -51,8 +50,8 @@ def test_runs_without_a_common_step_are_listed_all_the_same() -> None:
 
 def test_the_next_steps_of_the_run_come_before_the_general_ones() -> None:
     pages = explain_screen("barriers-off"), explain_screen("barriers-off", lambda width: [])
-    titles = [[title for title, _ in screen.cards] for screen in pages]
-    assert titles[0][0] == "What to do next" and titles[1][0] == "In this run" and titles[1][1] != titles[0][0]
+    general, with_run = ([title for title, _ in screen.cards] for screen in pages)
+    assert general[:2] == ["", "What to do next"] and with_run[:3] == ["", "In this run", "What to do next"]
 
 
 def test_the_rate_of_a_faster_run_that_is_not_durable_is_red() -> None:
@@ -75,16 +74,20 @@ async def page(pilot: Pilot[int], screen: PageScreen) -> list[str]:
     return screen_lines(pilot.app)
 
 
-@pytest.mark.parametrize(("width", "abreast"), [(80, 1), (120, 1), (200, 2)])
-async def test_explanation_has_a_card_for_each_part(width: int, abreast: int) -> None:
+@pytest.mark.parametrize("width", [50, 80, 120, 200])
+async def test_an_explanation_is_a_panel_on_a_wide_terminal(width: int) -> None:
     async with PreparedApp().run_test(size=(width, 60)) as pilot:
+        below = screen_lines(pilot.app)
         explained = await page(pilot, explain_screen("barriers-off"))
-        assert explained[0].strip().endswith("barriers-off")
-        assert explained[1].startswith(" The filesystem is configured to send no flushes (nobarrier, barrier=0;")
-        first = next(row for row in explained if "── What to do next ──" in row)
-        assert first.count("── ") == abreast and not any("──" in row for row in explained[: explained.index(first)])
-        assert any("╭" in row for row in explained) == (width > 80)
+        text = "\n".join(explained)
+        assert "The filesystem is configured" in text and "── What to do next ──" in text
         assert any(re.search("   fsync  ", row) for row in explained)
+        if width < 110:
+            assert explained[0].strip().endswith("barriers-off")
+        else:
+            frames = [re.search(f"[╭│╰].{{{width - 2 if width == 120 else 106}}}[╮│╯]", row) for row in explained]
+            assert "╭─ explain: barriers-off ─" in text and len([frame for frame in frames if frame]) > 20
+            assert explained[0] == below[0] and explained[-2] == below[-2], "the previous screen remains visible"
 
 
 async def test_explanation_lists_the_verdicts_of_a_rule() -> None:
@@ -92,15 +95,6 @@ async def test_explanation_lists_the_verdicts_of_a_rule() -> None:
         lines = await page(pilot, explain_screen("disturbed"))
     assert any("• cannot-tell, high confidence: the storage changed" in line for line in lines)
     assert any("• a note: fstui was delayed" in line for line in lines)
-
-
-def test_two_columns_have_about_the_same_length() -> None:
-    cards = explain_screen("flushes-missing").cards
-    columns = split_cards(cards, 98)
-    left, right = ([text.plain for card in column for text in card_lines(card, 98)] for column in columns)
-    assert abs(len(left) - len(right)) < 20
-    whole = [text.plain for card in cards for text in card_lines(card, 98) if text.plain.strip()]
-    assert [text for text in left + right if text.strip() and "continued" not in text] == whole
 
 
 async def test_maps_of_a_comparison_are_side_by_side() -> None:
@@ -118,7 +112,8 @@ def test_pages_do_not_break_numbers_before_their_units(width: int) -> None:
 
 @pytest.mark.parametrize("width", range(70, 90))
 def test_the_headline_of_a_page_does_not_break_numbers(width: int) -> None:
-    drawn = headline(explain_screen("same-block-rotation")._answer, width, ". ")
+    _, draw = explain_screen("same-block-rotation").cards[0]
+    drawn = draw(width)
     assert any("10\xa0000" in text.plain for text in drawn)
 
 
@@ -129,7 +124,8 @@ async def test_the_glossary_explains_the_selected_term(width: int) -> None:
         assert any("── group commit ──" in line for line in lines)
         assert any("Several writers" in line for line in lines)
         assert "related terms" in " ".join(await press(pilot, "enter"))
-        assert screen_lines(pilot.app)[0].rstrip().endswith("group commit")
+        title = "fstui  glossary   group commit" if width < 110 else "╭─ glossary: group commit ─"
+        assert title in "\n".join(screen_lines(pilot.app))
 
 
 async def test_the_index_of_terms_starts_with_those_of_the_screen() -> None:
@@ -143,8 +139,9 @@ async def test_the_index_of_terms_starts_with_those_of_the_screen() -> None:
 @pytest.mark.parametrize("width", [80, 120])
 async def test_help_starts_with_the_screen_it_is_about(width: int) -> None:
     async with PreparedApp().run_test(size=(width, 24)) as pilot:
-        lines = await press(pilot, "h", "question_mark")
-        assert lines[0].split() == ["fstui", "help", "history"] and lines[1] == " Every run is saved as one document."
+        text = "\n".join(await press(pilot, "h", "question_mark"))
+        assert re.search("help: +history" if width == 120 else r"fstui +help +history", text)
+        assert text.index(" Every run is saved as one document.") < text.index("── keys of this screen ──")
 
 
 @pytest.mark.parametrize(("width", "named"), [(80, False), (120, True)])

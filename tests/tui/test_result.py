@@ -100,7 +100,8 @@ async def test_tables_of_databases_are_below_the_steps() -> None:
         assert names[:2] == ["Durable against not durable", "Workloads by configuration"]
         await pilot.press("end", "v")
         page = "\n".join(screen_lines(pilot.app))
-        assert "MariaDB 10.11.19" in page and "Durable against not durable" in page
+        assert isinstance(pilot.app.screen, PageScreen) and "MariaDB 10.11.19" in page
+        assert "Durable against not durable" in [title for title, _ in pilot.app.screen.cards]
 
 
 async def test_a_run_of_databases_opens_with_their_rates() -> None:

@@ -72,20 +72,15 @@ def step_view(run: Run, step: Step) -> LatencyView:
     return LatencyView(timeline(step), step.elapsed_s, max(step.elapsed_s, 1e-3), marks, step.latency_ns, None, failed)
 
 
-def heat_maps(
-    views: Sequence[tuple[str, LatencyView | list[Text]]], width: int, height: int, *, frame: bool
-) -> list[Text]:
-    """Draw named maps side by side, with a common axis, or the lines that take the place of a map."""
-    axis = latency_map.axis([point for _, view in views if isinstance(view, LatencyView) for point in view.timeline])
+def heat_maps(views: Sequence[tuple[str, LatencyView]], width: int, height: int, *, frame: bool) -> list[Text]:
+    """Draw named maps side by side, with a common axis."""
+    axis = latency_map.axis([point for _, view in views for point in view.timeline])
     maps = []
     for index, (name, view) in enumerate(views):
         full_width = width * (index + 1) // len(views) - width * index // len(views)
         map_width = full_width - (2 if frame else 1)
         title_width = map_width + (not frame and index == len(views) - 1)
-        if isinstance(view, LatencyView):
-            drawn = [rule(title_width, name, legend=LEGEND), *heat_map(view, map_width, height - 1 - frame, axis)]
-        else:
-            drawn = [rule(title_width, name, "no result yet"), *view]
+        drawn = [rule(title_width, name, legend=LEGEND), *heat_map(view, map_width, height - 1 - frame, axis)]
         for text in drawn:
             text.truncate(map_width if frame else full_width, pad=True)
         maps.append(draw_frame(drawn, full_width, height) if frame else drawn)

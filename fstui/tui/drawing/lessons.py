@@ -62,14 +62,9 @@ _STAGE_TEXTS = (
     "Read why.",
     "Answer one more question.",
 )
-_FIGURES = (
-    ("RATE/S", "Completed writes per second. If the step syncs, a write is complete after its sync."),
-    ("P50, P99", "50 % and 99 % of the writes took at most this time."),
-    ("FLUSH/SYNC", "The number of flushes that the disk received for each sync."),
-    ("heat map", "How long the writes took, over time. The brighter a cell, the more writes took this long."),
-)
 _STEP_WIDTH, _RATE_WIDTH, _MIN_BAR_WIDTH = 22, 32, 6
 _ACTION_WIDTH, _MAX_TIME_CELLS = 22, 40
+_RUNNING, _WAITING = "▸", "·"
 _PROSE_WIDTH = 120
 _MIN_QUESTION_WIDTH = 90
 _ALL_MAPS_FROM = 80
@@ -147,8 +142,8 @@ def introduction(lesson: Lesson, width: int) -> list[Text]:
 
 
 def pictures(lesson: Lesson, planned: Sequence[PlannedRun], result: TakenLesson | None, width: int) -> list[Text]:
-    steps = _measured_rates(lesson, result, width) if result else planned_steps(lesson, planned, width)
-    return [*steps, *disks(lesson, planned, width), *location_lines(lesson, planned, width, hidden=result is None)]
+    rates = _measured_rates(lesson, result, width) if result else []
+    return [*rates, *disks(lesson, planned, width), *location_lines(lesson, planned, width, hidden=result is None)]
 
 
 def title(lesson: Lesson, stage: str, width: int) -> list[Text]:
@@ -165,7 +160,7 @@ def question(title: str, choice: Choice, chosen: int | None, width: int, *, rema
     """Draw a question and clickable answers. ``remark``: the words after the right answer; empty: hide it."""
     lines = [rule(width, title, style=HEAD if remark else KEY), *prose(choice.ask, width, HEAD)]
     for number, answer in enumerate(choice.choices, 1):
-        sign = "▸" if number == chosen else " "
+        sign = "▸" if number == chosen and not remark else " "
         if not remark:
             rows = _answer(answer, f"   {sign} {number}  ", width, "" if number == chosen else KEY, "")
             for row in rows if number == chosen else ():
@@ -193,19 +188,10 @@ def _answer(answer: str, lead: str, width: int, number_style: str, style: str) -
     return rows
 
 
-def runs(
-    lesson: Lesson, progress_by_label: Mapping[str, Progress], disks: Mapping[str, str] | None, width: int
-) -> list[Text]:
-    """Draw each run with its steps and their rates so far. All bars have the same scale.
-
-    ``disks``: the titles of the runs; None: draw only the steps.
-    """
-
-    def name_of(run: LessonRun, step: Mapping[str, Any]) -> str:
-        return run.label if disks is None and len(run.steps) == 1 < len(lesson.runs) else str(step["name"])
-
+def runs(lesson: Lesson, progress_by_label: Mapping[str, Progress], disks: Mapping[str, str], width: int) -> list[Text]:
+    """Draw each run with the title of its disk, and its steps with their rates so far. All bars have one scale."""
     lines: list[Text] = []
-    longest = max(cell_len(name_of(run, step)) for run in lesson.runs for step in run.steps)
+    longest = max(cell_len(str(step["name"])) for run in lesson.runs for step in run.steps)
     name_width = max(min(longest, _STEP_WIDTH, width - 35), 8)  # the numbers need the rest
     bar_width = width - name_width - 47
     cells = bar_width if bar_width >= _MIN_BAR_WIDTH else 0  # without the bars, there is no p99 either
@@ -214,29 +200,13 @@ def runs(
     titles = f"{'P50':>9}{'P99':>9}  FLUSH/SYNC  {axis}" if cells else f"{'P50':>9}  FLUSH/SYNC"
     header = line((f"     {'':{name_width}}   RATE/S{titles}", FAINT))
     for run in lesson.runs:
-        if disks is not None:
-            lines += [*([line()] if lines else []), *_run_title(run, disks.get(run.label, ""), width)]
+        lines += [*([line()] if lines else []), *_run_title(run, disks.get(run.label, ""), width)]
         lines += [header] if run is lesson.runs[0] else []
         progress = progress_by_label.get(run.label)
         for index, step in enumerate(run.steps):
-            name = fit(name_of(run, step), name_width)
-            lines.append(_step(str(step["name"]), index, progress, draw_bar if cells else None, name))
-        lines += _verdict(progress, width) if disks is not None else []
-    return lines
-
-
-def planned_steps(lesson: Lesson, planned: Sequence[PlannedRun], width: int) -> list[Text]:
-    """Draw the steps of each run with their settings, first those in which the steps differ."""
-    lines = [line(), rule(width, "what each step does", "simulated")] if planned else []
-    steps = [step for plan in planned for step in plan.plan.steps]
-    name_width = max((cell_len(step.name) for step in steps), default=0)
-    uses = Counter(setting for step in steps for setting in _settings(step.settings.as_dict()))
-    for run, plan in zip(lesson.runs, planned, strict=False):
-        lines += _run_title(run, run.title or plan.disk.title, width)
-        for step in plan.plan.steps:
-            ordered = sorted(_settings(step.settings.as_dict()), key=lambda setting: uses[setting] == len(steps))
-            settings = fit_list(", ".join(ordered), width - name_width - 9)
-            lines.append(line(f"   · {fit(step.name, name_width)}  ", (settings, FAINT)))
+            name = str(step["name"])
+            lines.append(_step(name, index, progress, draw_bar if cells else None, fit(name, name_width)))
+        lines += _verdict(progress, width)
     return lines
 
 
@@ -294,23 +264,25 @@ def how_it_works(width: int) -> list[Text]:
     return [*heading, *stages, *prose("The disks follow a physical model: nothing is measured on real storage.", width)]
 
 
-def figures(width: int) -> list[Text]:
-    return [line(), rule(width, "what the runs will show"), *name_lines(_FIGURES, width)]
-
-
 def meanings(lesson: Lesson, width: int) -> list[Text]:
     names = tuple(dict.fromkeys((*lesson.words, *terms_in(lesson.explain))))
     return [line(), rule(width, "terms in this lesson", "g: all terms"), *term_lines(names, width)]
 
 
 def disks(lesson: Lesson, planned: Sequence[PlannedRun], width: int) -> list[Text]:
-    """Draw the layers of each run, and how long the actions of its disks take, if no earlier run has the same disk."""
+    """Draw the layers of each run, the times of its disks unless an earlier run has the same disks, and its steps.
+
+    The settings of a step begin with those in which the steps differ.
+    """
     durations = [[(disk.name, durations_ns(disk)) for disk in plan.disk.disks if disk] for plan in planned]
     longest_ns = max((ns for row in durations for _, actions in row for ns in actions.values()), default=1.0)
+    steps = [step for plan in planned for step in plan.plan.steps]
+    name_width = max((cell_len(step.name) for step in steps), default=0)
+    uses = Counter(setting for step in steps for setting in _settings(step.settings.as_dict()))
     shown: list[tuple[str, dict[str, float]]] = []
-    lines = [line(), rule(width, "disks in this lesson", "simulated")] if planned else []
+    lines = [line(), rule(width, "disks and steps in this lesson", "simulated")] if planned else []
     for run, plan, row in zip(lesson.runs, planned, durations, strict=False):
-        lines += [line(("   " + run.label, HEAD)), *io_path.tree(plan.target, width - 2)]
+        lines += [*_run_title(run, run.title or plan.disk.title, width), *io_path.tree(plan.target, width - 2)]
         new = [disk for disk in row if disk not in shown]
         shown += new
         for name, actions in new:
@@ -318,6 +290,10 @@ def disks(lesson: Lesson, planned: Sequence[PlannedRun], width: int) -> list[Tex
                 label = f"     {fit(f'{name} {action}', _ACTION_WIDTH)}{duration_ns(ns):>9}  "
                 bar, _ = meter(ns / longest_ns, min(max(width - len(label) - 3, 6), _MAX_TIME_CELLS), TIME)
                 lines.append(line((label, FAINT), bar))
+        for step in plan.plan.steps:
+            ordered = sorted(_settings(step.settings.as_dict()), key=lambda setting: uses[setting] == len(steps))
+            settings = fit_list(", ".join(ordered), width - name_width - 9)
+            lines.append(line(f"   · {fit(step.name, name_width)}  ", (settings, FAINT)))
     return lines
 
 
@@ -329,7 +305,8 @@ def location_lines(lesson: Lesson, planned: Sequence[PlannedRun], width: int, *,
     lines = [line(), rule(width, heading, io_path.REACH_LEGEND)]
     label_width = max(cell_len(run.label) for run in lesson.runs)
     for run, plan in zip(lesson.runs, planned, strict=False):
-        steps = [(step.name.ljust(label_width), step.settings) for step in plan.plan.steps]
+        names = [(run.label if hidden else step.name).ljust(label_width) for step in plan.plan.steps]
+        steps = list(zip(names, (step.settings for step in plan.plan.steps), strict=True))
         heading_line, *bars = io_path.reach_lines(steps, plan.target, width, actual=plan.disk)
         title = line(("   " + run.label, HEAD))
         lines += [title.append_text(heading_line[cell_len(title.plain) :]), *([] if hidden else bars)]
@@ -337,42 +314,35 @@ def location_lines(lesson: Lesson, planned: Sequence[PlannedRun], width: int, *,
 
 
 def heat_maps(
-    lesson: Lesson,
-    planned: Sequence[PlannedRun],
-    progress_by_label: Mapping[str, Progress],
-    width: int,
-    height: int,
-    *,
-    frame: bool,
+    lesson: Lesson, planned: Sequence[PlannedRun], progress_by_label: Mapping[str, Progress], width: int, height: int
 ) -> list[Text]:
     """Draw the latencies of the steps side by side, with a shared axis. A narrow screen shows only the newest one.
 
-    The place of a step that has not started shows its settings, so that the other maps do not move.
+    A step that has not started has an empty map, so that the other maps do not move.
     """
-    rows = height - 1 - frame
-    settings = {
-        _full_name(lesson, run.label, step.name): _setting_lines(step.settings.as_dict(), rows)
-        for run, plan in zip(lesson.runs, planned, strict=False)
-        for step in plan.plan.steps
-    }
-    measured = {
-        _full_name(lesson, label, step.name): _view(step)
-        for label, progress in progress_by_label.items()
-        for step in _measured_steps(progress)
-    }
-    views: Sequence[tuple[str, latency.LatencyView | list[Text]]] = list((settings | measured).items())
-    if width < _ALL_MAPS_FROM:
-        views = list(measured.items())[-1:]
-    return latency.heat_maps(views, width, height, frame=frame) if views else []
+    views: list[tuple[str, latency.LatencyView]] = []
+    newest = 0
+    for run, plan in zip(lesson.runs, planned, strict=False):
+        progress = progress_by_label.get(run.label)
+        for index, planned_step in enumerate(plan.plan.steps):
+            step, (glyph, _) = _measured_step(planned_step.name, index, progress)
+            newest = len(views) if step else newest
+            name = _full_name(lesson, run.label, planned_step.name)
+            name = f"{name}, not started" if glyph == _WAITING else f"{glyph} {name}".strip()
+            views.append((name, _view(step) if step else latency.LatencyView()))
+    return latency.heat_maps(views if width >= _ALL_MAPS_FROM else views[newest:][:1], width, height, frame=False)
+
+
+def elapsed(progress: Progress) -> str:
+    """Return the time of the running step: ``0.4 of 1 s``."""
+    elapsed_s = progress.snapshot.elapsed_s if progress.snapshot else 0.0
+    steps, index = progress.plan.steps, len(_finished_steps(progress))
+    length_s = steps[index].settings.seconds if index < len(steps) else 0.0
+    return f"{elapsed_s:.1f} of {length_s:g} s" if elapsed_s < length_s else f"{elapsed_s:.1f} s"
 
 
 def _full_name(lesson: Lesson, label: str, step_name: str) -> str:
     return step_name if len(lesson.runs) == 1 else f"{label}: {step_name}"
-
-
-def _setting_lines(settings: Mapping[str, Any], rows: int) -> list[Text]:
-    lines = [line("   ", words) for words in _settings(settings)]
-    return [*lines, *[line()] * (rows - len(lines))][:rows]
 
 
 def _view(step: Step | Snapshot) -> latency.LatencyView:
@@ -381,12 +351,6 @@ def _view(step: Step | Snapshot) -> latency.LatencyView:
     else:  # a round length, although a step ends slightly later than planned
         length_s = charts.round_up(max(0.99 * step.elapsed_s, 1e-3))
     return latency.LatencyView(step.timeline, step.elapsed_s, length_s or None, (), step.latency_ns)
-
-
-def _measured_steps(progress: Progress) -> list[Step | Snapshot]:
-    steps: list[Step | Snapshot] = [*_finished_steps(progress)]
-    steps += [progress.snapshot] if progress.snapshot else []
-    return [step for step in steps if step.latency_ns is not None]
 
 
 def _finished_steps(progress: Progress) -> Collection[Step]:
@@ -422,13 +386,14 @@ def _measured_rates(lesson: Lesson, result: TakenLesson, width: int) -> list[Tex
 
 
 def _measured_step(name: str, index: int, progress: Progress | None) -> tuple[Step | Snapshot | None, tuple[str, str]]:
+    """Return what was measured of a step so far, and the glyph of its state."""
     if progress is not None:
         if (finished_step := next((step for step in _finished_steps(progress) if step.name == name), None)) is not None:
             is_done = finished_step.status == "finished"  # a tick would look like a verdict
             return finished_step, (" ", "") if is_done else step_style(finished_step.status)
-        if progress.current_index == index or (progress.snapshot is not None and progress.snapshot.index == index):
-            return progress.snapshot, ("▸", HEAD)
-    return None, ("·", "")
+        if index == len(_finished_steps(progress)):
+            return progress.snapshot, (_RUNNING, KEY)
+    return None, (_WAITING, "")
 
 
 def _rate_bars(bounds: tuple[float, float], cells: int) -> tuple[Callable[[float], str], str]:

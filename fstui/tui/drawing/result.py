@@ -90,10 +90,14 @@ def title(run: Run, width: int, *, is_saved: bool = False) -> Text:
     name = run.scenario.name if run.scenario else ""
     place = io_path.path(run.target) if run.target else ""
     has_year = is_saved and width >= MIN_FRAME_WIDTH
-    when = datetime.fromisoformat(run.started_at).strftime("%-d %b %Y %H:%M" if has_year else "%-d %b %H:%M")
+    when = started(run, "%Y " if has_year else "")
     remark = " · ".join(filter(None, (when, seconds(run.elapsed_s), run.status_text)))
     badge = "  ".join(filter(None, (origin(run.simulated), "saved run" if is_saved else "")))
     return title_line(name, place, remark, width, badge)
+
+
+def started(run: Run, year: str = "%Y ") -> str:
+    return datetime.fromisoformat(run.started_at).strftime(f"%-d %b {year}%H:%M")
 
 
 def verdict(run: Run, width: int, power_cut: str = "no power-cut test") -> Text:

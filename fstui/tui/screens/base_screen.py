@@ -135,6 +135,10 @@ class BaseScreen(Screen[None]):
         self._is_below_palette = False
         self.redraw()  # parts are not drawn while another screen is in front
 
+    def render(self) -> RenderableType:
+        """Draw the screen below a dialog or a panel in grey."""
+        return grey_below(super().render(), self.app)
+
     def say(self, notice: str) -> None:
         """Show a notice above the keys until the next key."""
         self._notice = notice

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from rich.text import Text
 from textual import work
 from textual.app import ComposeResult
-from textual.containers import Container, VerticalScroll
+from textual.containers import Container
 from textual.events import Key
 from textual.worker import Worker, WorkerError
 
@@ -29,12 +29,7 @@ from fstui.tui.styles import KEY
 from fstui.tui.widgets.lines import Slices
 from fstui.tui.widgets.table import DrawnTable, TableContent
 
-DRAW_INTERVAL_S = 0.25
-MIN_MAP_LINES, OTHER_LINES = 6, 4
-"""Height of the heat maps, and of everything on the screen besides the pages: title, footer and end of a frame."""
-
-_MAX_SETTINGS_LINES = 10
-"""Before the runs, the places of the maps show only the settings of the steps."""
+MIN_MAP_LINES = 10
 _MEASURED = "what was measured"
 _ENTER_LABELS = {"predict": "start", "run": "compare", "question": "end"}
 
@@ -59,9 +54,7 @@ class LessonsScreen(BaseScreen):
         yield self.lines("title", self._draw_title)
         with Container(id="pair"):
             yield self.table
-            with VerticalScroll(id="about", can_focus=False):
-                yield self.lines("selected", self._draw_selected, frame=True)
-                yield self.lines("pictures", self._draw_pictures, frame=True)
+            yield self.lines("about", self._draw_about, frame=True)
             yield self.lines("how", lambda width, _: drawing.how_it_works(width)[1:], frame=True)
         yield self.footer_lines()
 
@@ -96,7 +89,7 @@ class LessonsScreen(BaseScreen):
         return lessons.find(self.table.chosen_key or lessons.lessons()[0].name)
 
     def on_data_table_row_highlighted(self) -> None:
-        self.query_one("#about").scroll_home(animate=False)
+        self.part("about").scroll_to_top()
         self.redraw()
 
     def action_move(self, offset: int) -> None:
@@ -116,24 +109,14 @@ class LessonsScreen(BaseScreen):
         return [drawing.progress_line(lessons.lessons(), self.taken or {}, width)]
 
     def _rows(self, width: int) -> TableContent:
-        return drawing.table(lessons.lessons(), self.taken or {}, width, tall=self.part("selected").has_frame)
+        return drawing.table(lessons.lessons(), self.taken or {}, width, tall=self.part("about").has_frame)
 
-    def _draw_selected(self, width: int, height: int) -> list[Text]:
-        return drawing.introduction(self.chosen, width)
-
-    def _draw_pictures(self, width: int, height: int) -> list[Text]:
+    def _draw_about(self, width: int, height: int) -> list[Text]:
         planned = self.planned_runs.get(self.chosen.name, [])
         pictures = drawing.pictures(self.chosen, planned, self._taken_lesson, width)
-        if self._taken_lesson:
-            terms = drawing.meanings(self.chosen, width)
-        else:
-            how = [] if self.has_class("-wide") else drawing.how_it_works(width)  # a wide screen has it below the list
-            terms = [*drawing.question_terms(self.chosen, width), *how]
-        drawn = [*pictures, *terms]
-        if not self.part("pictures").has_frame:
-            return drawn
-        height = self.query_one("#about").size.height - len(self._draw_selected(width, 0)) - 1
-        return drawn[1:] + [line()] * (height - len(drawn))  # a frame needs no blank line above
+        how = drawing.how_it_works(width) if self.has_class("-narrow") else []  # a wide screen has it below the list
+        terms = drawing.meanings if self._taken_lesson else drawing.question_terms
+        return [*drawing.introduction(self.chosen, width), *pictures, *terms(self.chosen, width), *how]
 
     @property
     def _taken_lesson(self) -> TakenLesson | None:
@@ -141,7 +124,9 @@ class LessonsScreen(BaseScreen):
 
 
 class LessonScreen(BaseScreen):
-    """A page for each stage of the lesson, with pictures next to it or below it. Enter leads to the next stage."""
+    """A page for each stage of the lesson, with maps of the steps below it. Enter leads to the next stage."""
+
+    BLANK = False  # on a wide terminal, the previous screen is visible around the page
 
     KEYS = (
         Command("lesson.next", "enter", "next", "continue", "Go to the next page after answering this one."),
@@ -156,7 +141,7 @@ class LessonScreen(BaseScreen):
         PAGE_UP,
         PAGE_DOWN,
     )
-    SCROLLED_PART = "pages"
+    SCROLLED_PART = "text"
     # on_key handles the digits, and the app binds the glossary
     BINDINGS = bindings(command for command in KEYS if command.id not in ("lesson.answer", GLOSSARY.id))
     HELP_TEXT = (
@@ -166,7 +151,7 @@ class LessonScreen(BaseScreen):
     )
 
     def __init__(self, lesson: Lesson, pace: float = 1.0) -> None:
-        super().__init__()
+        super().__init__(classes="-panel -predict")
         self.lesson = lesson
         self.stage = STAGES[0]
         self.prediction: int | None = None
@@ -182,17 +167,14 @@ class LessonScreen(BaseScreen):
         self._disks = {run.label: run.title or simulation.find(run.disk).title for run in lesson.runs}
 
     def compose(self) -> ComposeResult:
-        yield self.lines("title", self._draw_title)
-        with Container(id="stage"):
-            with VerticalScroll(id="pages", can_focus=False):
-                yield self.lines("text", self._draw_page, frame=True)
-                yield self.lines("pictures", self._draw_pictures, frame=True)
+        with Container(id="stage", classes="box"):
+            yield self.lines("title", self._draw_title)
+            yield self.lines("text", self._draw_page)
             yield Slices(self._draw_map, id="map")
         yield self.footer_lines()
 
     async def on_mount(self) -> None:
         self._planned_runs = await lessons.plan_runs(self.lesson)
-        self.set_interval(DRAW_INTERVAL_S, self._draw_run)
         self.redraw()
 
     def on_key(self, event: Key | None = None) -> None:
@@ -240,8 +222,9 @@ class LessonScreen(BaseScreen):
 
     def _show_stage(self, stage: str) -> None:
         self.stage = stage
+        self.set_class(stage == "predict", "-predict")
         self.set_class(stage == "run", "-running")
-        self.query_one("#pages").scroll_home(animate=False)
+        self.part("text").scroll_to_top()
         if stage == "run":
             self.run_all()
         self.redraw()
@@ -268,6 +251,7 @@ class LessonScreen(BaseScreen):
                 self._run_in_progress, self._plug_label = running, run.label if run.plug else None
                 async for event in running.events():
                     progress.apply(event)
+                    self.redraw()
                     if isinstance(event, StepStarted):
                         self.say("")  # "There is no plug to pull now." is no longer true
             except Refused as refusal:
@@ -281,105 +265,54 @@ class LessonScreen(BaseScreen):
         self.call_after_refresh(self._show_last_verdict)
 
     def _show_last_verdict(self) -> None:
-        pages, text = self.query_one("#pages"), self.query_one("#text")
+        text = self.part("text")
         if self.stage == "run":
-            end = text.virtual_region.y + 1 + len(self._runs(text.size.width))  # without the lines below the runs
-            pages.scroll_to(y=end - pages.size.height, animate=False)
+            lines = len(self._runs(text.size.width))  # without the lines below the runs
+            text.scroll_lines(max(lines + 2 - text.size.height, 0))
 
     async def save(self) -> None:
         right_answers = (self.prediction == self.lesson.predict.right) + (self.answer == self.lesson.question.right)
         with self.fstui.reporting("Cannot save the result of the lesson"):
             await lessons.save_taken(self.lesson.name, right_answers, self.results)
 
-    def _draw_run(self) -> None:
-        if self.stage == "run" and self._run_in_progress is not None:
-            self.redraw()
-
     def _draw_title(self, width: int, height: int) -> list[Text]:
         return drawing.title(self.lesson, self.stage, width)
 
     def _draw_page(self, width: int, height: int) -> list[Text]:
-        return self._columns(width)[0]
-
-    def _columns(self, width: int) -> tuple[list[Text], list[Text]]:
-        """Return the text and the pictures. On a huge screen, further parts make both about equally high."""
-        pictures = self._pictures(width)
-        if not self.part("text").has_frame:
-            return self._draw_text(width), pictures
-        columns = self._draw_text(width), pictures[1:]  # a frame needs no blank line above
-        if self.has_class("-huge"):
-            for part in self._further_parts(width):
-                min(columns, key=len).extend(part)
-            height = max(map(len, columns))
-            for column in columns:
-                column.extend([line()] * (height - len(column)))
-        return columns
-
-    def _draw_text(self, width: int) -> list[Text]:
-        lesson, is_huge, is_narrow = self.lesson, self.has_class("-huge"), self.has_class("-narrow")
+        lesson, planned, is_narrow = self.lesson, self._planned_runs, self.has_class("-narrow")
         experiment = [rule(width, "the experiment"), *drawing.prose(lesson.text, width)]
-        explanation = [rule(width, "why"), *drawing.explanation(lesson, width)]
+        is_hidden = self.stage in ("predict", "run")
+        reach = drawing.location_lines(lesson, planned, width, hidden=is_hidden)
+        measured = [rule(width, "what was measured", "simulated"), *self._runs(width)]
         match self.stage:
             case "predict":
                 question = drawing.question(self._prompt, lesson.predict, self.prediction, width)
-                steps = drawing.planned_steps(lesson, self._planned_runs, width) if self.has_class("-wide") else []
-                return [*question, line(), *experiment] if is_huge else [*experiment, line(), *question, *steps]
+                terms = drawing.question_terms(lesson, width)
+                return [*experiment, line(), *question, *drawing.disks(lesson, planned, width), *reach, *terms]
             case "run":
                 runs = [rule(width, self._prompt, "simulated", style=KEY), *self._runs(width)]
                 expected = drawing.expected(lesson.predict, self.prediction, width)
-                return [*runs, *expected[2 * is_narrow :], *([line(), *experiment] if is_huge else [])]
+                return [*runs, *(expected[2:] if is_narrow else [*expected, line(), *experiment])]
             case "compare":
-                return drawing.comparison(lesson.predict, self.prediction, self._claims, width)
+                compared = drawing.comparison(lesson.predict, self.prediction, self._claims, width)
+                return [*compared, line(), *measured, *reach]
             case "explain":
-                if is_narrow:
-                    measured = [rule(width, _MEASURED), *drawing.runs(lesson, self._progress, None, width)]
-                    return [*measured, *explanation]
-                return explanation
+                return [*measured, line(), rule(width, "why"), *drawing.explanation(lesson, width), *reach]
         remark = "right" if self.answer else ""
-        return drawing.question(self._prompt, lesson.question, self.answer, width, remark=remark)
+        question = drawing.question(self._prompt, lesson.question, self.answer, width, remark=remark)
+        return [*question, line(), *measured, *reach]
 
     def _runs(self, width: int) -> list[Text]:
         return drawing.runs(self.lesson, self._progress, self._disks, width)
-
-    def _further_parts(self, width: int) -> list[list[Text]]:
-        """Return what a huge screen shows in addition, each part in the column that is shorter so far."""
-        disks = drawing.disks(self.lesson, self._planned_runs, width)
-        match self.stage:
-            case "predict":
-                terms = drawing.question_terms(self.lesson, width)
-                return [disks, terms, drawing.figures(width), drawing.how_it_works(width)]
-            case "run" | "compare":
-                return [disks, drawing.planned_steps(self.lesson, self._planned_runs, width)]
-        return [disks]
 
     @property
     def _claims(self) -> list[CheckedClaim]:
         return [lessons.check(claim, self.results) for claim in self.lesson.claims]
 
-    def _draw_pictures(self, width: int, height: int) -> list[Text]:
-        return self._columns(width)[1]
-
-    def _pictures(self, width: int) -> list[Text]:
-        """Draw the disks, and where data can be after a call. After the runs, draw where it is, and the rates."""
-        is_hidden, is_huge = self.stage in ("predict", "run"), self.has_class("-huge")
-        reach = drawing.location_lines(self.lesson, self._planned_runs, width, hidden=is_hidden)
-        disks = drawing.disks(self.lesson, self._planned_runs, width)
-        if is_hidden:
-            return reach if is_huge else [*disks, *reach, *drawing.question_terms(self.lesson, width)]
-        measured = [line(), rule(width, _MEASURED, "simulated"), *self._runs(width)]
-        if self.stage == "question" and self.has_class("-narrow"):
-            room = self.size.height - OTHER_LINES - len(self._draw_text(width))
-            return [*measured, *(reach if len(measured) + len(reach) <= room else [])]
-        is_above = self.stage == "explain" and self.has_class("-narrow")  # it is above the text
-        return [*([] if is_above else measured), *reach, *([] if is_huge else disks)]
-
     def _draw_map(self, width: int, height: int) -> list[Text]:
-        has_results = self.stage not in ("predict", "run")
-        if height < MIN_MAP_LINES or (self.stage == "predict" and not self.has_class("-huge")):
+        if height < MIN_MAP_LINES - self.has_class("-narrow") * 4:
             return []
-        height = min(height, _MAX_SETTINGS_LINES) if self.stage == "predict" else height
-        frame, planned = self.part("text").has_frame, [] if has_results else self._planned_runs
-        return drawing.heat_maps(self.lesson, planned, self._progress, width, height, frame=frame)
+        return drawing.heat_maps(self.lesson, self._planned_runs, self._progress, width, height)
 
     @property
     def _prompt(self) -> str:
@@ -392,8 +325,9 @@ class LessonScreen(BaseScreen):
             case "run" if self._plug_label is not None:
                 return f"{self._plug_label}: press p to pull the plug."
             case "run" if self._unmet_requirement:
-                number = sum((progress.shown_index or 0) + 1 for progress in self._progress.values())
-                return f"Running step {max(number, 1)} of {sum(len(run.steps) for run in self.lesson.runs)} …"
+                done = sum(len(progress.finished_steps) for progress in self._progress.values())
+                time = next((f", {drawing.elapsed(part)}" for part in self._progress.values() if not part.run), "")
+                return f"Running step {done + 1} of {sum(len(run.steps) for run in self.lesson.runs)}{time} …"
             case "run":
                 return "All steps are done. Press Enter to compare."
         return "Your answer? Press a digit." if self.answer is None else "the question"

@@ -11,11 +11,12 @@ from typing import ClassVar
 from msgspec.structs import replace
 from rich.text import Text
 from textual.app import ComposeResult
-from textual.containers import Container, Vertical, VerticalScroll
+from textual.containers import Container, VerticalScroll
 
 from fstui.model.judgement import VERDICTS
 from fstui.model.quantities import counted
 from fstui.model.run import Run
+from fstui.report.characters import escape_controls
 from fstui.tui.commands import BACK, COPY, EVERYWHERE, HELP, LIST, PALETTE, QUIT, Command, key_names
 from fstui.tui.drawing.cells import Card, Column, fit_columns, headline, line, paragraph, rule, title_line
 from fstui.tui.drawing.report import NEXT, card_lines, short_term_lines, term_lines
@@ -28,91 +29,33 @@ COPIED_WIDTH = 80
 MIN_NAMES_WIDTH = 97
 """Width inside the frame on a screen of 100 columns. A narrower help omits the names of commands."""
 _GENERAL = {command.id for command in (HELP, BACK, PALETTE, *EVERYWHERE)}
-MIN_TWO_COLUMN_WIDTH = 150
-"""The width of the narrowest screen that shows two cards side by side."""
-MIN_PART_LINES = 10
-"""A card is not cut to leave fewer lines than this in the first column."""
 INDEX = (Column("TERMS", 20, gap=2), Column("MEANING", gap=2, from_width=60))
 """The columns of the index of terms."""
 
 
-class Cards(VerticalScroll):
-    """Cards in one column, or in two on a very wide screen. The second column continues the first one."""
-
-    def __init__(self, cards: Sequence[Card], max_columns: int = 2) -> None:
-        super().__init__(id="page")
-        self._cards = cards
-        self._max_columns = max_columns
-
-    def compose(self) -> ComposeResult:
-        columns = split_cards(self._cards, self.app.size.width // 2 - 2) if self._columns == 2 else [self._cards]
-        for cards in columns:
-            with Vertical():
-                yield from (DrawnLines(partial(card_lines, card), frame=bool(card[0])) for card in cards)
-
-    def on_resize(self) -> None:
-        if len(self.children) != self._columns:
-            self.refresh(recompose=True)
-
-    @property
-    def _columns(self) -> int:
-        return min(2 if self.app.size.width >= MIN_TWO_COLUMN_WIDTH else 1, self._max_columns)
-
-
-def split_cards(cards: Sequence[Card], width: int) -> tuple[list[Card], list[Card]]:
-    """Distribute cards over two columns of about the same height. A card may continue in the second column."""
-    columns: tuple[list[Card], list[Card]] = ([], [])
-    lengths = [len(card_lines(card, width)) + 1 for card in cards]
-    lines_left = sum(lengths) // 2  # of the first column
-    for card, length in zip(cards, lengths, strict=True):
-        cut = _blank_line(card, width, lines_left) if MIN_PART_LINES < lines_left < length else 0
-        if cut:
-            columns[0].append((card[0], partial(_part, card, 0, cut)))
-            columns[1].append((f"{card[0]}, continued", partial(_part, card, cut, None)))
-        else:
-            columns[lines_left < length // 2].append(card)
-        lines_left -= length
-    return columns
-
-
-def _blank_line(card: Card, width: int, limit: int) -> int:
-    """Return the number of lines before the last blank line within the limit; 0 if there is none."""
-    return max((index for index, text in enumerate(card[1](width)[:limit]) if not text.plain.strip()), default=0)
-
-
-def _part(card: Card, start: int, end: int | None, width: int) -> Sequence[Text]:
-    lines = card[1](width)[start:end]
-    return lines[1:] if start and lines and not lines[0].plain.strip() else lines
-
-
 class PageScreen(BaseScreen):
+    """Cards in one column. On a wide terminal, they are a panel over the previous screen, which remains visible."""
+
+    BLANK = False
     KEYS: ClassVar[tuple[Command, ...]] = (COPY, HELP, BACK, QUIT, *LIST)
     SCROLLED_PART = "page"
     HELP_TEXT = "A page of text: move through it with the keys below, or with the mouse wheel."
 
     def __init__(
-        self,
-        name: str,
-        cards: Sequence[Card],
-        subject: str = "",
-        answer: str = "",
-        *,
-        head: Callable[[int], list[Text]] | None = None,
-        max_columns: int = 2,
+        self, name: str, cards: Sequence[Card], subject: str = "", answer: str = "", *, is_panel: bool = True
     ) -> None:
-        """``head``: draws the answer with its badges."""
-        super().__init__(name)
-        self.cards = cards
-        self._max_columns = max_columns
+        """``is_panel``: False for a page that needs the whole width."""
+        super().__init__(name, classes="-panel" if is_panel else "")
+        first: Card = ("", partial(headline, answer, end=". "))
+        self.cards = [first, *cards] if answer else cards
         self._subject = subject
-        self._answer = answer
-        self._head = head or (lambda width: headline(answer, width, ". "))
 
     def compose(self) -> ComposeResult:
         yield self.lines("title", self._draw_title, classes="line")
-        if self._answer:
-            yield self.lines("answer", lambda width, height: self._head(width))
-        yield Cards(self.cards, self._max_columns)
+        with VerticalScroll(id="page", classes="box") as page:
+            page.border_title = Text(escape_controls(f"{self.name}: {self._subject}"))
+            for card in self.cards:
+                yield DrawnLines(partial(card_lines, card), frame=bool(card[0]) and not self.has_class("-panel"))
         yield self.footer_lines()
 
     def _draw_title(self, width: int, height: int) -> list[Text]:
@@ -123,7 +66,7 @@ class PageScreen(BaseScreen):
 
     def action_copy(self) -> None:
         cards = ("\n".join(text.plain.rstrip() for text in card_lines(card, COPIED_WIDTH)) for card in self.cards)
-        self.copy("\n\n".join([*([self._answer] if self._answer else []), *cards]))
+        self.copy("\n\n".join(cards))
 
 
 class HelpScreen(PageScreen):
@@ -134,8 +77,9 @@ class HelpScreen(PageScreen):
 
 def help_screen(screen: BaseScreen, keymap: Mapping[str, str]) -> PageScreen:
     names_title = ("", "", "name in keys.toml")
-    rows: dict[str, list[tuple[str, str, str]]] = {"keys of this screen": [names_title], "moving": [], "everywhere": []}
-    for command in {command.id: command for command in (*screen.KEYS, PALETTE, *EVERYWHERE)}.values():
+    rows: dict[str, list[tuple[str, str, str]]] = {"keys of this screen": [names_title], "everywhere": [], "moving": []}
+    commands = {command.id: command for command in (*screen.KEYS, PALETTE, *EVERYWHERE)}
+    for command in sorted(commands.values(), key=lambda command: not command.keys.startswith("enter")):
         own_group = "moving" if command.action.startswith(("move(", "scroll(", "zoom(")) else "keys of this screen"
         group = "everywhere" if command.id in _GENERAL else own_group
         rows[group].append((" ".join(key_names(command, keymap)), command.help, command.id))
@@ -144,9 +88,7 @@ def help_screen(screen: BaseScreen, keymap: Mapping[str, str]) -> PageScreen:
     name = screen.name or re.sub("(?<=[a-z])(?=[A-Z])", " ", type(screen).__name__.removesuffix("Screen")).lower()
     summary, *more = re.split(r"(?<=\.) ", screen.HELP_TEXT)
     if more:
-        about: Card = (f"more about the {name} screen", partial(_bullets, more))
-        is_short = len(card_lines(about, screen.size.width)) <= screen.size.height // 2
-        cards.insert(0 if is_short else len(cards), about)  # the keys must not need a second page
+        cards.insert(1, (f"more about the {name} screen", partial(_bullets, more)))
     if terms := _terms_of(screen):
         cards.append(("terms of this screen", partial(short_term_lines, terms)))
     return HelpScreen("help", cards, name, summary)
@@ -193,7 +135,8 @@ class GlossaryScreen(PageScreen):
         )
         self._spellings = {name: glossary.spelling(name) for name in (*self._own, *others)}
         own = counted(len(self._own), "term")
-        super().__init__("glossary", (), f"{own} of the previous screen, then {len(others)} others, A to Z")
+        subject = f"{own} of the previous screen, then {len(others)} others, A to Z"
+        super().__init__("glossary", (), subject, is_panel=False)
         self.table = DrawnTable(self._rows, id="terms", header=False)
         self.table.border_title = "terms"
 
@@ -271,7 +214,7 @@ def comparison_screen(runs: Sequence[Run], height: int = 0) -> PageScreen:
     oldest_first = sorted(runs, key=lambda run: run.started_at)
     report = compare.comparison_report(oldest_first)
     answer = " ".join(report.sections[0].lines)
-    return PageScreen("compare", drawing.blocks(report, height), answer=answer, max_columns=1)
+    return PageScreen("compare", drawing.blocks(report, height), answer=answer, is_panel=False)
 
 
 def explain_screen(rule_name: str, draw_finding: Callable[[int], list[Text]] | None = None) -> PageScreen:
@@ -297,10 +240,9 @@ def explain_screen(rule_name: str, draw_finding: Callable[[int], list[Text]] | N
     cards: list[Card] = [("Verdict", verdicts)]
     cards += [("More about what it means", partial(draw, more))] if more.strip() else []
     cards += [(title, partial(draw, text)) for title, _, text in (part.partition("\n") for part in parts)]
+    cards.sort(key=lambda card: card[0] != NEXT)
     if draw_finding:
-        cards.insert(0, ("In this run", draw_finding))  # with its own next steps, for the real mount point
-    else:
-        cards.sort(key=lambda card: card[0] != NEXT)
+        cards.insert(0, ("In this run", draw_finding))
     answer = re.sub("[ \n]+", " ", answer.replace("`", ""))
     cards += [("Terms", partial(short_term_lines, terms))] if terms else []
     return PageScreen("explain", cards, name, answer)

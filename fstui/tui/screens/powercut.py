@@ -9,7 +9,6 @@ from functools import partial
 from msgspec.structs import replace
 from rich.text import Text
 from textual import work
-from textual.app import ComposeResult
 
 from fstui.model.storage import Target
 from fstui.powercut.plan import write_command
@@ -18,29 +17,24 @@ from fstui.powercut.writing import is_on_root, root_below
 from fstui.runs import power_cut
 from fstui.tui.commands import BACK, COPY, HELP, LIST, QUIT, Command
 from fstui.tui.drawing import io_path
-from fstui.tui.drawing.cells import MIN_FRAME_WIDTH, Card, paragraph, title_line
-from fstui.tui.drawing.report import short_term_lines
-from fstui.tui.screens.base_screen import BaseScreen
-from fstui.tui.screens.page_screen import Cards
+from fstui.tui.drawing.cells import Card, headline, paragraph
+from fstui.tui.screens.page_screen import PageScreen
 from fstui.tui.styles import FAINT, KEY, WARNING
 
 Paragraph = tuple[str, str, str]
 """The beginning of the first line, the text, and the style."""
+_PURPOSE = "Cut the power during acknowledged writes, then verify that no record is lost."
 _PULL = (
     "Pull every wall plug of {host}, and remove its battery if it has one. Do not reset, reboot or use the power "
     "button: that could save the cache."
 )
-_PROVES = (
-    "One lost record proves that the storage is not durable. If none is lost, the storage survived this cut with these "
-    "settings. Five cuts say much more than one."
-)
-_GUEST = "If you kill this VM ({guest}) instead, you test only whether it passes syncs on."
-_TERMS = ("power-cut", "witness", "in-flight", "write-cache", "lying-disk", "protection")
+_PROVES = "One lost record proves that the storage is not durable. Five survived cuts say much more than one."
+_GUEST = "Killing this VM ({guest}) instead tests only whether it passes syncs on."
 _STORAGE_WAS_CUT = "only the storage lost its power (such as a USB disk), not the host"
 _UNMOUNTABLE = "the filesystem could not be mounted after the cut"
 
 
-class PowerCutScreen(BaseScreen):
+class PowerCutScreen(PageScreen):
     """Four steps: what to connect, when to pull the plug, what to run afterwards."""
 
     KEYS = (
@@ -66,7 +60,6 @@ class PowerCutScreen(BaseScreen):
         QUIT,
         *LIST,
     )
-    SCROLLED_PART = "page"
     HELP_TEXT = (
         "Only a power cut can show whether acknowledged data survives. fstui writes records here, and acknowledges "
         "each record after its sync. A witness on another machine logs the acknowledgements. After the cut, every "
@@ -75,7 +68,6 @@ class PowerCutScreen(BaseScreen):
     )
 
     def __init__(self, directory: str, target: Target, settings: Mapping[str, str]) -> None:
-        super().__init__()
         self.directory = directory
         self._target = target
         self._settings = settings
@@ -83,11 +75,9 @@ class PowerCutScreen(BaseScreen):
         self.unverified_cuts: list[str] = []
         self.storage_was_cut = False
         self.unmountable = False
-
-    def compose(self) -> ComposeResult:
-        yield self.lines("title", self._draw_title, classes="line")
-        yield Cards(self._cards())
-        yield self.footer_lines()
+        parts = {"the cut": self._cut_steps, "after the cut": self._later_steps}
+        cards: list[Card] = [(title, partial(_draw, paragraphs)) for title, paragraphs in parts.items()]
+        super().__init__("power-cut", [("", self._draw_purpose), *cards], io_path.path(target))
 
     def on_mount(self) -> None:
         self.read_history()
@@ -122,9 +112,6 @@ class PowerCutScreen(BaseScreen):
         verify = shlex.join(["fstui", "powercut", "verify", self.directory])
         return f"ssh {self.hostname} {_through_two_shells(verify)} < acks.log"
 
-    def action_move(self, offset: int) -> None:
-        self.action_scroll(offset)
-
     def action_copy(self) -> None:
         self.copy(self.witness_command)
 
@@ -157,17 +144,9 @@ class PowerCutScreen(BaseScreen):
             saved_to, problem = await power_cut.save(self.fstui.session, verified)
             self.fstui.open_result(verified.run, saved_to, self.directory, problem)
 
-    def _draw_title(self, width: int, height: int) -> list[Text]:
-        survived = "" if self.survived_cuts is None else f"survived cuts: {self.survived_cuts}"
-        return [title_line("power-cut", io_path.path(self._target), survived, width)]
-
-    def _cards(self) -> list[Card]:
-        parts = {"the cut": self._cut_steps, "after the cut": self._later_steps}
-        cards: list[Card] = [(title, partial(_draw, paragraphs)) for title, paragraphs in parts.items()]
-        if self.app.size.width < MIN_FRAME_WIDTH:
-            return cards
-        terms = partial(short_term_lines, _TERMS)
-        return [*cards, ("I/O path", partial(io_path.tree, self._target)), ("terms of this screen", terms)]
+    def _draw_purpose(self, width: int) -> list[Text]:
+        survived = "" if self.survived_cuts is None else f" Survived cuts: {self.survived_cuts}."
+        return headline(f"{_PURPOSE}{survived}", width, ". ")
 
     def _cut_steps(self) -> Iterator[Paragraph]:
         host, inventory = "this host", self.fstui.session.judged_filesystems().inventory
@@ -178,7 +157,7 @@ class PowerCutScreen(BaseScreen):
         if reason := io_path.stop(self._target):
             yield " ! ", f"{reason}, so the cut may lose records.", WARNING
         for directory in self.unverified_cuts:
-            yield " ! ", f"a cut has not been verified: {directory}", WARNING
+            yield " ! ", f"A cut has not been verified: {directory}", WARNING
         yield " 1 ", "On a second machine with its own power supply, such as a laptop, run:", ""
         yield "   $ ", self.witness_command, KEY
         yield " 2 ", f"Wait for acknowledgements. The cut stops everything on {host}.", ""
@@ -190,10 +169,8 @@ class PowerCutScreen(BaseScreen):
         yield " 4 ", "Wait ten seconds, plug the host in and start it. On the second machine, run:", ""
         yield "   $ ", self.verify_command, KEY
         if self.fstui.session.judged_filesystems().inventory.host.virtualization:
-            yield "   ", "If you killed the VM, add --cut host-stop. If not, you can also verify here:", WARNING
-        else:
-            yield "   ", "You can also verify here:", ""
-        yield "   ", "copy acks.log to this host, mark what applies, and press v.", ""
+            yield "   ", "If you killed the VM, add --cut host-stop.", WARNING
+        yield "   ", "Or verify here: copy acks.log to this host, mark what applies, and press v.", ""
         yield f"   [{'x' if self.storage_was_cut else ' '}] s  ", _STORAGE_WAS_CUT, ""
         yield f"   [{'x' if self.unmountable else ' '}] m  ", _UNMOUNTABLE, ""
         yield "   ", _PROVES, FAINT

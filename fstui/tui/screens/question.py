@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
-from rich.console import RenderableType
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.containers import Vertical
@@ -13,7 +12,7 @@ from textual.screen import ModalScreen
 
 from fstui.tui.commands import BACK, QUIT, Command
 from fstui.tui.drawing.cells import line, paragraph
-from fstui.tui.screens.base_screen import BaseScreen, grey_below
+from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.styles import WARNING
 
 
@@ -41,9 +40,6 @@ class QuestionScreen(BaseScreen, ModalScreen[None]):
             yield self.lines("reasons", self._draw_reasons)
             yield self.footer_lines()
         yield self.lines("cover", lambda width, height: [line()])  # hides the keys of the screen below
-
-    def render(self) -> RenderableType:
-        return grey_below(super().render(), self.app)
 
     def action_confirm(self) -> None:
         self._on_confirm()

@@ -18,7 +18,6 @@ from fstui.model.run import Run
 from fstui.model.steps import Step
 from fstui.report import comparison, formats, replicas
 from fstui.report.findings import ordered
-from fstui.report.text import verdict_line
 from fstui.tui.commands import BACK, COPY, HELP, HISTORY, LIST, PALETTE, QUIT, Command
 from fstui.tui.drawing import result as drawing
 from fstui.tui.drawing.cells import MIN_FRAME_WIDTH, Card, line, paragraph
@@ -221,18 +220,16 @@ class ResultScreen(BaseScreen):
             lines = [] if repeats_name else paragraph(title, width, style=HEAD)
             return [*lines, *self._explanation(chosen, width, UNBOUNDED)]
 
-        cards: list[Card] = [(name, draw)]
-        cards += self._other_cards()
-        if step := self._step:
-            map_lines = max(self.size.height // 2, MAP_LINES)
-            cards.append((f"latency: {step.name}", lambda width: drawing.picture(run, step, width, map_lines)[1:]))
-        cards.append(("steps", lambda width: drawing.steps(run, (), None, width, UNBOUNDED)))
-
         def head(width: int) -> list[Text]:
             return [drawing.verdict(run, width, ""), *drawing.speed(run, width)]
 
-        subject = f"{run.scenario_name} on {run.target_path}"
-        self.app.push_screen(PageScreen("result", cards, subject, verdict_line(run.verdict, run.confidence), head=head))
+        cards: list[Card] = [("", head), (name, draw)]
+        cards.append(("", lambda width: drawing.steps(run, (), None, width, UNBOUNDED)))
+        if step := self._step:
+            cards.append((f"latency: {step.name}", lambda width: drawing.picture(run, step, width, MAP_LINES)[1:]))
+        cards += self._other_cards()
+        subject = f"{run.scenario_name} on {run.target_path} · {drawing.started(run)}"
+        self.app.push_screen(PageScreen("result", cards, subject))
 
     def _draw_detail(self, width: int, height: int) -> list[Text]:
         has_frame = self.part("detail").has_frame
