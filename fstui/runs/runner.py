@@ -108,8 +108,8 @@ class RunInProgress:
         self.skip_step()
 
     def stop_at_limit(self, time_limit_s: float) -> None:
-        """Stop the run. Note the time limit in it, unless the user stopped it earlier or all steps have ended."""
-        if not self._stop_requested.is_set() and len(self._run.steps) < len(self._plan.steps):
+        """Stop the run. Note the time limit in it, unless the user stopped it earlier or no step remains."""
+        if not (self._stop_requested.is_set() or self._is_complete):
             self._update(time_limit_s=time_limit_s)
         self.stop()
 
@@ -182,11 +182,17 @@ class RunInProgress:
             if self._stop_requested.is_set():
                 break
             await self._run_step(index, planned_step, directory, servers)
-            step = self._run.steps[-1]
-            if step.status == "failed" and step.error is not None and step.error.errno in LASTING_ERRNOS:
+            if self._is_complete:
                 break
         if power_cut_step := self._machine.power_cut_step():
             self._add_step(max(len(self._run.steps) - 1, 0), power_cut_step)
+
+    @property
+    def _is_complete(self) -> bool:
+        """Whether no step remains: all have ended, or the last one ended with an error that would also end the next."""
+        steps = self._run.steps
+        error = steps[-1].error if steps and steps[-1].status == "failed" else None
+        return len(steps) == len(self._plan.steps) or (error is not None and error.errno in LASTING_ERRNOS)
 
     async def _pause(self, idle_watch: IdleWatch, duration_s: float) -> None:
         """Watch the devices while fstui does nothing. A stop ends the pause."""

@@ -155,8 +155,14 @@ async def test_a_filesystem_without_mappings_skips_only_the_step() -> None:
 @pytest.mark.parametrize("number", [errno.ETIMEDOUT, errno.EROFS, errno.ENODEV])
 async def test_storage_that_is_too_slow_or_gone_ends_the_run(number: int) -> None:
     failed = recorded(FDATASYNC, 0, 1, 0, Failure(call="pwrite", errno=number, message=""))
-    run, _ = await finished(replaying(saved(failed, STEPS[1])))
-    assert [step.status for step in run.steps] == ["failed"]
+    running = replaying(saved(failed, STEPS[1]))
+
+    def expire(event: Event) -> None:
+        if isinstance(event, StepFinished):
+            running.stop_at_limit(20.0)
+
+    run, _ = await finished(running, expire)
+    assert ([step.status for step in run.steps], run.time_limit_s) == (["failed"], None)
 
 
 async def test_a_probe_that_cannot_start_fails_only_its_step() -> None:
