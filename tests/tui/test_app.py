@@ -338,6 +338,27 @@ async def test_a_closed_screen_ends_its_workers_first(monkeypatch: pytest.Monkey
         assert isinstance(app.screen, StorageScreen)
 
 
+async def test_saved_runs_are_read_again_after_the_reading_in_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    app, is_released, readings = PreparedApp(ReplayMachine(screens.RUN, pace=0.0)), asyncio.Event(), []
+    async with app.run_test(size=(200, 50)) as pilot:
+        await press(pilot, "enter")
+        plan = app.screen
+        assert isinstance(plan, PlanScreen)
+
+        async def summaries(most: int | None = None) -> list[history.Summary]:
+            readings.append(most)
+            await is_released.wait()
+            return []
+
+        monkeypatch.setattr(history, "summaries", summaries)
+        for _ in range(3):
+            plan.read_saved_runs(again=True)
+            await pilot.pause()
+        is_released.set()
+        await app.workers.wait_for_complete()
+        assert len(readings) == 2
+
+
 async def test_picture_of_the_screen_is_saved_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PWD", str(tmp_path))
     app = PreparedApp()

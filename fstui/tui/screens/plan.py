@@ -77,6 +77,7 @@ class PlanScreen(BaseScreen):
         self.activity = activity or DeviceActivity()
         self.saved_runs: Sequence[Summary] | None = None
         self._is_reading_runs = False
+        self._must_read_runs = True
         self._scenario_to_start = ""
         self._last_setting: str | None = None
         self._earlier_result: object = None
@@ -132,13 +133,16 @@ class PlanScreen(BaseScreen):
     @work(group="saved runs")
     async def read_saved_runs(self, *, again: bool = False) -> None:
         """Read the saved runs if the screen has room for them. A state directory may be missing or hang."""
-        is_due = (again or self.saved_runs is None) and not self._is_reading_runs
-        if is_due and self.part("earlier").display:
-            self._is_reading_runs = True
+        self._must_read_runs |= again
+        if self._is_reading_runs or not self.part("earlier").display:
+            return
+        self._is_reading_runs = True
+        while self._must_read_runs:
+            self._must_read_runs = False
             with suppress(OSError, Refused):
                 self.saved_runs = await history.summaries(MAX_SAVED_RUNS)
-            self._is_reading_runs = False
             self.part("earlier").redraw()
+        self._is_reading_runs = False
 
     @property
     def offer(self) -> Offer | None:
