@@ -172,11 +172,10 @@ class Stack:
         return self._fatal_layers(self.nodes[0], lost) if self.nodes and lost else ()
 
     def only_journals(self, nodes: tuple[Node, ...]) -> bool:
-        """Return whether filesystems use these layers only for a journal or log that has a device of its own."""
+        """Return whether these layers hold only a journal or log of a filesystem or array."""
 
         def data_layers(node: Node) -> list[Node]:
-            is_filesystem, roles = node.layer == "filesystem", node.below_roles
-            return [child for child in self.children(node) if not (is_filesystem and roles.get(child.id) in _LOG_ROLES)]
+            return [child for child in self.children(node) if node.below_roles.get(child.id) not in _LOG_ROLES]
 
         holding_data = walk(self.nodes[:1], data_layers)
         return not any(node.id in holding_data for node in nodes)

@@ -273,7 +273,7 @@ def arrays_in_memory() -> Iterator[tuple[str, Target, list[str]]]:
     log = {"sda": "log", "ram0": "mirror leg", "ram1": "mirror leg"}
     yield "a log is no member", array("dm-mirror", "sda", "ram0", "ram1", roles=log), lost
     journal = {"sda": "stripe", "sdb": "stripe", "sdc": "stripe", "ram0": "journal"}
-    yield "journal of an array", array("md", "sda", "sdb", "sdc", "ram0", level="raid5", roles=journal), lost
+    yield "array's journal", array("md", "sda", "sdb", "sdc", "ram0", level="raid5", roles=journal), ["journal_lost"]
 
 
 def degraded_in_memory() -> Iterator[tuple[str, Target, list[str]]]:
