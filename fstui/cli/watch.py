@@ -66,10 +66,9 @@ def watch(
     As root, fstui reads the kernel's trace, and writes one small file to ~/.local/state/fstui: the name of its trace
     instance in the kernel. Without root, it reads only /proc, and writes nothing.
 
-    The watch ends with one of these conclusions: a program waits for the disk; the filesystem is frozen; the
-    filesystem, or a layer above the disk, is slow; an I/O limit of the program's cgroup is reached; the CPU is busy;
-    the program syncs too often; no program waits; the cause is not certain. The tables also list other programs that
-    sync often.
+    The watch ends with one of these conclusions: a program waits for the disk, or for a CPU; the filesystem is frozen;
+    the filesystem, or a layer above the disk, is slow; an I/O limit of the program's cgroup is reached; the program
+    syncs too often; no program waits; the cause is not certain. The tables also list other programs that sync often.
 
     With --at-risk, fstui shows for each program and file how many written bytes are not durable, since when, and how
     often the program syncs. It does not open the programs' files, and syncs nothing.

@@ -170,7 +170,7 @@ def _conclude_above_disk(program: WaitingProgram, counts: WatchCounts, waits: st
     if cpu_share >= MAIN_CAUSE_SHARE:
         return WatchConclusion(
             "cpu",
-            f"The CPU is busy: {waits}. Up to {percent(cpu_share)} of its wait may be for a CPU.",
+            f"The program waits for a CPU: {waits}. Up to {percent(cpu_share)} of its wait may be for a CPU.",
         )
     # no row shows whether the kernel threads that serve the sync waited for a CPU
     if _pressure(counts) >= HIGH_CPU_PRESSURE:
@@ -325,10 +325,10 @@ def _describe_stall(row: FileWaits, counts: WatchCounts, synced_targets: Sequenc
     longest = duration_ns(row.longest_ns)
     if row.latency_ns is not None and row.cpu_ns >= CPU_SHARE * row.latency_ns.max:
         sentence = (
-            f"{row.program_label} waited up to {longest} for a sync, and may have spent that time waiting for a CPU. "
-            "This says nothing about the storage."
+            f"{row.program_label} waited up to {longest} for a sync, and may have spent that time waiting for a CPU: "
+            "this host was short of CPU, or a CPU limit of the cgroup applied. This says nothing about the storage."
         )
-        return Speed(title="this host was short of CPU", sentence=sentence)
+        return Speed(title=f"{row.program_label} had no CPU", sentence=sentence)
     if row.frozen_ns >= MAIN_CAUSE_SHARE * row.longest_ns:
         title = f"{row.program_label} waited {longest} to write, because the filesystem was frozen"
         device = shortage = ""

@@ -97,7 +97,7 @@ def test_nothing_is_slow_while_processes_wait_for_a_cpu() -> None:
 @pytest.mark.parametrize(
     ("device_ms", "cpu_ns", "pressure_s", "culprit", "words"),
     [
-        (0.2, 7_000 * MS, 9.9, "cpu", "The CPU is busy: mariadbd (50) waits 1.7 ms per sync"),
+        (0.2, 7_000 * MS, 9.9, "cpu", "The program waits for a CPU: mariadbd (50) waits 1.7 ms per sync"),
         (0.2, 0, 9.9, "unknown", "some process of this host waited for a CPU for 99\xa0% of the time"),
         (0.2, 0, 1.0, "program", "The program syncs too often"),
         (1.2, 7_000 * MS, 9.9, "program", "The program syncs too often"),
@@ -235,6 +235,11 @@ def test_a_stall_names_the_cpu_wait_of_its_own_program() -> None:
     seen = watched(on_sda(300, cpu_ns=100 * MS), cpu_pressure_s=9.9)
     found = storage_verdicts(seen, Inventory(filesystems=(SSD,)), (SSD,)).speed
     assert "At most 0\xa0% of a sync's time is a wait for a CPU. But some process of this host" in found.sentence
+
+
+def test_a_wait_for_a_cpu_may_be_due_to_a_limit_of_the_cgroup() -> None:
+    found = ended(on_sda(300, cpu_ns=200 * MS)).speed
+    assert found.title == "mariadbd (50) had no CPU" and "or a CPU limit of the cgroup applied" in found.sentence
 
 
 def test_both_answers_name_the_filesystem() -> None:
