@@ -84,6 +84,18 @@ def test_an_open_ended_step_scrolls() -> None:
     assert lines[-1].split()[0] != "0"
 
 
+def test_the_p95_of_each_second_is_a_line_with_its_numbers() -> None:
+    points = tuple(TimelinePoint(t_s=at, ops=ops, p50_ns=ns) for at, ops, ns in ((0, 300, 5 * MS), (1, 400, 2 * MS)))
+    view = LatencyView(points, elapsed_s=2.0, length_s=4.0)
+    lines = [text.plain for text in latency.chart(view, 80, 24, "transactions")]
+    assert sum("5.0 ms" in text for text in lines) == sum("2.0 ms" in text for text in lines) == 1
+    rates = lines[next(row for row, text in enumerate(lines) if "transactions/s" in text) :]
+    assert [any(f" {number} " in text for text in rates) for number in (300, 400)] == [True, True]
+    assert "⣿" not in "".join(lines), "the area below the line is empty"
+    joined = [text for text in lines[1:10] if any("⠀" < sign <= "⣿" for sign in text)]
+    assert len(joined) == 6, "the line has no gap between 5 ms and 2 ms"
+
+
 @pytest.mark.parametrize("height", [13, 20, 31])
 def test_decades_are_labelled_where_they_begin(height: int) -> None:
     lines = drawn(LatencyView(seconds(1.0, (30_000, 9), (40 * MS, 1))), height=height)

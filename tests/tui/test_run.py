@@ -1,3 +1,4 @@
+import re
 from itertools import pairwise
 from typing import Any
 
@@ -63,7 +64,7 @@ async def test_both_answers_so_far_are_shown(width: int) -> None:
         await watch(pilot, [*screens.events(until=5), FindingsChanged(judgement=judged)])
         drawn = screen_lines(pilot.app)[1]
         assert drawn.startswith(" ✓ CONSISTENT with durable storage  low confidence so far")
-        assert "   ✓ SPEED NORMAL" in drawn and ("fdatasync 840/s" in drawn) == (width == 120)
+        assert "   ✓ NOT SLOW" in drawn and ("fdatasync 840/s" in drawn) == (width == 120)
 
 
 async def test_other_writers_are_named() -> None:
@@ -182,9 +183,9 @@ async def test_a_database_shows_what_it_reports_each_second() -> None:
         row = next(line for line in lines if line.startswith(" ▸"))
         assert row.startswith(" ▸ oltp_update")
         assert "mariadb high" in row and "810" not in row, "the row has the mean, as all rows"
-        assert any("· p95 of each second" in line for line in lines)
+        assert any("now 810 tx/s, p95 2.1 ms" in line for line in lines)
         assert any("⠀" < letter <= "⣿" for line in lines for letter in line)
-        assert any(line.startswith("   transactions") for line in lines)
+        assert any(re.fullmatch(r" +transactions: [\d\s]+", line) for line in lines), "neither writes nor syncs"
         assert any(line.startswith("── LAYER") for line in lines)
 
 
@@ -208,7 +209,7 @@ async def test_a_huge_screen_shows_the_path_and_the_rate_over_time() -> None:
         head = next(y for y, line in enumerate(lines) if "operations/s" in line)
         assert "1 000 ┤" in lines[head + 1].replace("\xa0", " "), "812 operations/s"
         bottom = next(line for line in lines[head:] if "  0 ┤" in line)
-        assert bottom.rpartition("┤")[2].count("⣿") > 20
+        assert not bottom.rpartition("┤")[2].count("⣿"), "a line, not a filled area"
 
 
 async def test_an_operation_that_does_not_return_is_shown() -> None:

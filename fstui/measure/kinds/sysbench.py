@@ -254,12 +254,12 @@ class SysbenchFigures(StepFigures, frozen=True, kw_only=True, tag="sysbench"):
 
     @property
     def newest_report(self) -> tuple[float, str] | None:
-        """Transactions per second of the last interval, and ``1 260 qps, p95 2.4 ms``."""
+        """Transactions per second of the last interval, and ``p95 2.4 ms, 1 260 qps``."""
         if not self.intervals:
             return None
         last = self.intervals[-1]
         failed = f", {count(last.errors_per_s)} errors" if last.errors_per_s else ""
-        return last.tps, f"{count(last.qps)} qps, p95 {duration_ns(last.p95_ms * 1e6)}{failed}"
+        return last.tps, f"p95 {duration_ns(last.p95_ms * 1e6)}{failed}, {count(last.qps)} qps"
 
     @property
     def limited_by_processor(self) -> bool:

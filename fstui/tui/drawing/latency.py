@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from itertools import groupby
+from itertools import groupby, pairwise
 from math import floor, log10
+from statistics import fmean
+from typing import NamedTuple
 
 import msgspec
 from rich.text import Text
@@ -16,7 +18,7 @@ from fstui.model.steps import Latency, PendingOperation, Snapshot, Step, Timelin
 from fstui.report import latency_map
 from fstui.report.latency_map import REFERENCES, REVOLUTION, LogScale, Mark, Slice, with_ends
 from fstui.tui.drawing.cells import StyledText, draw_frame, fit, line, rule
-from fstui.tui.drawing.charts import axis_labels, braille_cell, round_up, without_zeros
+from fstui.tui.drawing.charts import axis_labels, round_up, without_zeros
 from fstui.tui.styles import AREA, BAD, FAINT, TIME, WARNING, shades
 
 LABEL_WIDTH = 9
@@ -25,6 +27,7 @@ MARKS_WIDTH = 21
 MIN_WIDTH_WITH_MARKS = 54
 _MIN_TIME_CELLS = 7
 """Cells from one time below the map to the next: a narrow map has fewer times, so that they stay apart."""
+_MIN_TWO_CHARTS_LINES, _LINES_PER_TICK, _MIN_NUMBER_DOTS = 14, 4, 6
 COLUMN_S = 1.0
 """Seconds per column of a step that runs until it is stopped."""
 _DOTS = ((0x40, 0x04, 0x02, 0x01), (0x80, 0x20, 0x10, 0x08))
@@ -38,6 +41,7 @@ LEGEND = (
     *(("⣿", style) for style in HEAT),
     (" many", FAINT),
 )
+P95_NOTE = "p95 of each second"
 _UNITS = (("s", 1e9), ("ms", 1e6), ("µs", 1e3), ("ns", 1.0))
 _ARROWS = "↑ above, ↓ below"
 """A label that is not in the row of its value has an arrow: the value is above or below."""
@@ -54,6 +58,14 @@ class LatencyView(msgspec.Struct, frozen=True):
     latency: Latency | None = None
     stall: PendingOperation | None = None
     failed: bool = False
+
+
+class _Values(NamedTuple):
+    """The values of a curve. ``of`` returns the value of a point that is this long, in seconds."""
+
+    of: Callable[[TimelinePoint, float], float]
+    to_text: Callable[[float], str]
+    colour: str
 
 
 class MapWindow(msgspec.Struct, frozen=True):
@@ -123,53 +135,77 @@ def timeline(step: Step | Snapshot) -> Sequence[TimelinePoint]:
     return (step.figures.timeline() if step.figures else ()) or step.timeline
 
 
-def chart(view: LatencyView, width: int, height: int) -> list[Text]:
-    """Draw the heat map, or the p95 of each second if nothing else is known."""
+def chart(view: LatencyView, width: int, height: int, rates_name: str | None = None) -> list[Text]:
+    """Draw the heat map, or the p95 of each second if nothing else is known.
+
+    ``rates_name``: draw the operations per second, with this name, below the p95 if there is room.
+    """
     if any(point.p99_ns or point.max_ns for point in view.timeline) or not view.timeline:
         return heat_map(view, width, height)
-    return _bars(view, lambda point, _: float(point.p50_ns or 0), duration_ns, TIME, width=width, height=height)
+    below: list[Text] = []
+    if rates_name and height >= _MIN_TWO_CHARTS_LINES:
+        below = [rule(width, f"{rates_name}/s"), *rates(view, width, height // 2 - 1)]
+    p95 = _Values(lambda point, _: point.p50_ns or 0, duration_ns, TIME)
+    return [*_curve(view, p95, width, height - len(below)), *below]
 
 
 def rates(view: LatencyView, width: int, height: int) -> list[Text]:
     """Draw the operations per second of a step over the same time as the map."""
-    return _bars(view, lambda point, length_s: point.ops / length_s, rate, AREA, width=width, height=height)
+    return _curve(view, _Values(lambda point, length_s: point.ops / length_s, rate, AREA), width, height)
 
 
-def _bars(
-    view: LatencyView,
-    value: Callable[[TimelinePoint, float], float],
-    to_text: Callable[[float], str],
-    colour: str,
-    *,
-    width: int,
-    height: int,
-) -> list[Text]:
-    """Draw a value over time, from 0. ``value``: returns it for a point and its length in seconds."""
+def _curve(view: LatencyView, values: _Values, width: int, height: int) -> list[Text]:
+    """Draw values over time as a line, from 0. Points that are wide enough have their number next to them."""
     columns, rows = max(width - LABEL_WIDTH - 2, 4), max(height - 1, 1)
-    window, column_s = _window(view, columns), _window(view, columns).length_s / columns
-    sums, covered_s = [0.0] * columns, [0.0] * columns
-    for point, end_s in with_ends(view.timeline, view.elapsed_s or 1.0):
-        for x in range(max(int((point.t_s - window.start_s) / column_s), 0), columns):
-            start_s = window.start_s + x * column_s
-            if start_s >= end_s:
-                break
-            shared_s = min(end_s, start_s + column_s) - max(point.t_s, start_s)
-            sums[x] += value(point, end_s - point.t_s) * shared_s
-            covered_s[x] += shared_s
-    means = [total / time_s if time_s > 0 else None for total, time_s in zip(sums, covered_s, strict=True)]
+    window = _window(view, columns)
+    dot_s = window.length_s / (2 * columns)
+    points = [
+        ((point.t_s - window.start_s) / dot_s, (end_s - window.start_s) / dot_s, values.of(point, end_s - point.t_s))
+        for point, end_s in with_ends(view.timeline, view.elapsed_s or 1.0)
+    ]
+    parts: list[list[float]] = [[] for _ in range(2 * columns)]
+    for start, end, amount in points:
+        for part in parts[max(round(start), 0) : max(round(end), round(start) + 1, 0)]:
+            part.append(amount)
+    means = [fmean(part) if part else None for part in parts]
     top = round_up(max((mean for mean in means if mean), default=1.0))
-    dots = [0 if mean is None else max(round(mean / top * rows * 4), 1) for mean in means]
-    labels = {rows - 1: without_zeros(to_text(top)), 0: "0"}
+
+    def dot_row(amount: float) -> int:
+        return min(round(amount / top * (4 * rows - 1)), 4 * rows - 1)
+
+    bits = [[0] * columns for _ in range(rows)]
+    for x, (before, mean) in enumerate(pairwise((None, *means))):
+        if mean is not None:
+            ends = sorted((dot_row(mean), dot_row(mean if before is None else before)))
+            for y in range(ends[0], ends[1] + 1):
+                bits[y // 4][x // 2] |= _DOTS[x % 2][y % 4]
+    cells = [[(chr(0x2800 + dots) if dots else " ", values.colour) for dots in row] for row in bits]
+    for start, end, amount in points:
+        if end - start >= _MIN_NUMBER_DOTS:
+            _draw_number(cells, values.to_text(amount), dot_row(amount) // 4, (start + end) / 4)
+    tick = min(_round_step(top / max(rows / _LINES_PER_TICK, 1)), top)
+    ticks = [number * tick for number in range(floor(top / tick + 0.01) + 1)]
+    labels = {dot_row(amount) // 4: without_zeros(values.to_text(amount)) if amount else "0" for amount in ticks}
     return [
         *(
             line(
                 (f"{labels.get(row, ''):>{LABEL_WIDTH - 2}} {'┤' if row in labels else '│'}", FAINT),
-                ("".join(braille_cell(filled, filled, row) for filled in dots), colour),
+                *_spans(cells[row]),
             )
             for row in reversed(range(rows))
         ),
         line((_time_axis(window), FAINT)),
     ]
+
+
+def _draw_number(cells: list[list[StyledText]], text: str, row: int, middle: float) -> None:
+    """Draw a number above the line at this row, or below it; nowhere if both places are taken."""
+    start = max(round(middle - len(text) / 2), 0)
+    end = start + len(text)
+    for part in (cells[place] for place in (row + 1, row - 1) if 0 <= place < len(cells)):
+        if end <= len(part) and all(sign == " " for sign, _ in part[max(start - 1, 0) : end + 1]):
+            part[start:end] = [(sign, "") for sign in text]
+            return
 
 
 def _window(view: LatencyView, columns: int) -> MapWindow:
@@ -312,12 +348,16 @@ def _mark_label(mark: Mark, distance: int) -> list[StyledText]:
 
 def _time_axis(window: MapWindow) -> str:
     """Draw the time at the start, and at most five times at a round distance from each other."""
-    min_step_s = window.length_s / min(5.5, window.columns / _MIN_TIME_CELLS)
-    power = 10.0 ** floor(log10(min_step_s))
-    step_s = next(step for step in (power, 2 * power, 5 * power, 10 * power) if step >= min_step_s)
+    step_s = _round_step(window.length_s / min(5.5, window.columns / _MIN_TIME_CELLS))
     digits = len(f"{step_s:g}".partition(".")[2])
     labels = [(LABEL_WIDTH - 1, f"{window.start_s:.0f} s")]
     for number in range(1, floor(window.length_s / step_s + 0.01) + 1):
         cells = round(window.columns * number * step_s / window.length_s)
         labels.append((LABEL_WIDTH + min(cells, window.columns - 1), f"{window.start_s + number * step_s:.{digits}f}"))
     return axis_labels(labels)
+
+
+def _round_step(min_step: float) -> float:
+    """Return the smallest distance between the labels of an axis that is a round number: 1, 2, 5, 10 …"""
+    power = 10.0 ** floor(log10(min_step))
+    return next(step for step in (power, 2 * power, 5 * power, 10 * power) if step >= min_step)

@@ -128,18 +128,19 @@ def map_rule(progress: Progress, pause: str, width: int) -> Text:
         return rule(width, preparing, pause)
     planned = progress.plan.steps[index]
     is_database = planned.settings.reports_own_figures
-    note = f" · p95 of each second{_newest_report(progress)}" if is_database else ""
+    newest = _newest_report(progress) if is_database else ""
     limit = f" ╌ limit {duration_ns(planned.limit_ns)}, one revolution" if planned.limit_ns and width >= 70 else ""
     # The parts that change often are on the left, because Textual sends a line again up to its last changed cell.
-    title = fit_list(f"{databases.name_with_server(planned)} · {_elapsed(progress, index)}{note}{limit}", width - 7)
-    return rule(width, title, pause or preparing, () if is_database else latency.LEGEND)
+    title = fit_list(f"{databases.name_with_server(planned)} · {_elapsed(progress, index)}{newest}{limit}", width - 7)
+    right = pause or preparing or (latency.P95_NOTE if is_database else "")
+    return rule(width, title, right, () if is_database else latency.LEGEND)
 
 
 def _newest_report(progress: Progress) -> str:
-    """Return what a database's clients reported last: ``, now 73.1 tx/s, 1 260 qps, p95 2.4 ms``."""
+    """Return what a database's clients reported last: `` · now 73.1 tx/s, p95 2.4 ms, 1 260 qps``."""
     figures_ = progress.snapshot.figures if progress.snapshot else None
     newest = figures_.newest_report if figures_ else None
-    return f", now {rate(newest[0])} tx/s, {newest[1]}" if newest else ""
+    return f" · now {rate(newest[0])} tx/s, {newest[1]}" if newest else ""
 
 
 def _preparation(progress: Progress) -> str:
@@ -162,26 +163,27 @@ def requested_and_counted(progress: Progress, width: int, height: int, *, others
     columns = fit_columns(LAYERS, width - 5)
     step: Step | Snapshot | None = progress.snapshot
     settings = progress.plan.steps[progress.shown_index].settings if progress.shown_index is not None else Settings()
-    requested = {"LAYER": settings.operation_name or "requested"}
-    style = ""
+    name, style = settings.operation_name or "requested", ""
     if step is not None and step.latency_ns and not step.ops:
         step = None  # operations returned, but their number up to the last reading of the counters is not known yet
     if step is None and progress.finished_steps:
         step = progress.finished_steps[max(progress.finished_steps)]
         settings = step.settings
         if progress.current_index is not None:
-            requested, style = {"LAYER": "previous step"}, FAINT
+            name, style = "previous step", FAINT
     layers = [node for node in progress.target.stack[1:] if node.lowest or node.layer == "block"]
     idle_lines = _other_writers(progress, width) if others else []
     max_layers = max(height - 2 - len(idle_lines), 1)
     while len(layers) > max_layers and any(not node.lowest for node in layers):
         layers.remove(next(node for node in layers if not node.lowest))
-    syncs = 0 if step is None or (settings.reports_own_figures and progress.snapshot is step) else step.syncs
+    syncs = step.syncs if step else 0
     has_ratio = bool(syncs) and settings.uniform
     shared = has_ratio and _is_shared(progress, step, settings)
-    if step is not None:
-        requested |= {"WRITES": count(step.ops), "SYNCS": count(step.syncs)}
-        requested |= {} if settings.reports_own_figures else {"BYTES": size(step.bytes)}
+    requested = {"LAYER": name}
+    if step is not None and settings.reports_own_figures:  # its writes and syncs are not known
+        requested = {"LAYER": f"{name}: {count(step.ops)}"}
+    elif step is not None:
+        requested |= {"WRITES": count(step.ops), "BYTES": size(step.bytes), "SYNCS": count(step.syncs)}
     lines = [heading(columns, width), line(("   " + row(columns, requested), style))]
     for node in layers[:max_layers]:
         device = next((device for device in step.counters if device.device == node.id), None) if step else None
@@ -316,10 +318,12 @@ def numbers(
 ) -> dict[str, str]:
     """Return the cells of a step that has a rate, by the titles of their columns."""
     curve = next((column.width for column in columns if column.title == CURVE), 0)
+    label = "p95 " if settings.reports_own_figures and curve else ""  # of each second; no other percentile is known
+    curve -= len(label)
     if isinstance(step, Snapshot) and step.length_s:  # a running step fills its curve from left to right
         curve = round(curve * min(step.elapsed_s / step.length_s, 1))
     return {
-        CURVE: charts.sparkline(latency.timeline(step), curve, scale) if curve else "",
+        CURVE: label + charts.sparkline(latency.timeline(step), curve, scale) if curve else "",
         "RATE/S": rate(step.rate_per_s) if step.ops else NONE,
         "FLUSH/SYNC": figures.per_sync_text(counts.flushes_per_sync(step, settings), settings),
         **{title: percentile(step.latency_ns, field) for title, field in PERCENTILES.items()},

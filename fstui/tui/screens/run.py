@@ -81,7 +81,7 @@ class RunScreen(BaseScreen):
             with Container(id="main"):
                 yield self.lines("table", lambda width, height: drawing.steps(self.view, width, height), frame=True)
                 yield self.lines("rule", self._draw_rule, classes="line", frame=True)
-                yield Slices(lambda width, height: latency.chart(self._latency_view(), width, height), id="map")
+                yield Slices(self._draw_map, id="map")
             with Container(id="side"):
                 yield self.lines("layers", self._draw_layers, frame=True)
                 yield self.lines("about", self._draw_about, frame=True)
@@ -190,6 +190,10 @@ class RunScreen(BaseScreen):
     def _draw_layers(self, width: int, height: int) -> list[Text]:
         others = not self.has_class("-narrow")  # there, the map needs the line more
         return drawing.requested_and_counted(self.view, width, height, others=others)
+
+    def _draw_map(self, width: int, height: int) -> list[Text]:
+        rates_name = None if self.has_class("-huge") else "transactions"  # there, they have a chart of their own
+        return latency.chart(self._latency_view(), width, height, rates_name)
 
     def _draw_about(self, width: int, height: int) -> list[Text]:
         disk = getattr(self.fstui.session.machine, "parameters", None)  # of a simulated disk, which is known
