@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from fstui.judge.words import range_text
+from fstui.judge.words import join_words, range_text
 from fstui.model.judgement import NOT_DURABLE, VERDICTS
 from fstui.model.quantities import counted, duration_ns, rate
 from fstui.model.run import Run
@@ -192,9 +192,9 @@ class Comparison:
 
     @property
     def answer(self) -> str:
-        """In how many steps each side was fastest, by what ratio to A, and whether that may be chance.
+        """Which sides are not durable, in how many steps each side was fastest, and by what ratio to A.
 
-        Where A was fastest, the ratio is that of the next side.
+        It also says whether that may be chance. Where A was fastest, the ratio is that of the next side.
         """
         first = self.sides[0]
         rankings = {name: ranking for name in self.step_names if len(ranking := self.ranking(name)) > 1}
@@ -206,22 +206,26 @@ class Comparison:
                 if first.rates(name):
                     ratio = (following if fastest.side is first else fastest).ratio
                     factors.setdefault(fastest.side.letter, []).append(ratio.factor)
+        if not rankings:
+            return "" if len(self.sides) < 2 else "The runs have no step in common, so nothing is compared."
+        lossy = [side.letter for side in self.sides if not side.may_be_durable]
+        durability = ""
+        if 0 < len(lossy) < len(self.sides):  # otherwise, the rates can be compared
+            be, their = ("is", "its") if len(lossy) == 1 else ("are", "their")
+            durability = f"{join_words(lossy)} {be} not durable: {their} rates do not count. "
         if not wins:
-            nothing = "" if len(self.sides) < 2 else "The runs have no step in common, so nothing is compared."
-            return f"No clear difference in {counted(len(rankings), 'step')}." if rankings else nothing
-        doubtful = {ranking[0].side.letter for ranking in rankings.values() if ranking[0].not_durable}
+            return f"{durability}No clear difference in {counted(len(rankings), 'step')}."
         parts: list[str] = []
         verb, following_name = (" was faster", "B") if len(self.sides) == 2 else (" was fastest", "the next")
         for letter, names in sorted(wins.items(), key=lambda win: -len(win[1])):
             subject = f"{following_name}: " if letter == first.letter else ""
             repeated_verb, total_text = ("", "") if parts else (verb, f" of {counted(len(rankings), 'step')}")
-            durability = " but is not durable" if letter in doubtful else ""
             times = factors.get(letter, [])
             ends = " to ".join(dict.fromkeys(_digits(end(times)) for end in (min, max) if times))
             ratio_text = f" ({subject}{ends} × A)" if ends else ""
-            parts.append(f"{letter}{repeated_verb} in {len(names)}{total_text}{ratio_text}{durability}")
+            parts.append(f"{letter}{repeated_verb} in {len(names)}{total_text}{ratio_text}")
         unclear = len(rankings) - sum(map(len, wins.values()))
-        return self.trust.condition + ", ".join(parts) + (f"; undecided in {unclear}." if unclear else ".")
+        return f"{durability}{self.trust.condition}{', '.join(parts)}{f'; undecided in {unclear}' if unclear else ''}."
 
     def ranking(self, name: str) -> list[Rank]:
         """Return the sides in a step, the fastest first; empty for a single side with a single round."""

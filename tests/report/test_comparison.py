@@ -168,8 +168,9 @@ def test_an_io_limit_that_slows_one_run_down_is_named() -> None:
     assert [cell_text(row[4]) for row in legend.rows] == ["–", f"8:0 wiops {per_s}"]
 
 
-def test_the_answer_says_that_the_faster_side_is_not_durable() -> None:
-    assert Comparison([HONEST, LYING]).answer.endswith("(93.0 × A) but is not durable.")
+def test_the_answer_begins_with_the_side_that_is_not_durable() -> None:
+    for sides in ([HONEST, LYING], [HONEST, replace(LYING, steps=HONEST.steps)]):
+        assert Comparison(sides).answer.startswith("B is not durable: its rates do not count. ")
     assert "not durable" not in Comparison([run("a", 1.0, "lost"), run("b", 2.0, "not-durable")]).answer
 
 

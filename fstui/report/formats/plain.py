@@ -89,8 +89,10 @@ def _narrow(rows: list[tuple[str, ...]], align: str, width: int) -> list[str]:
         is_long = row[key] != short[key]
         result += [f"{line[:margin]:<{margin}}{row[key]}", " " * margin + line[margin:]] if is_long else [line]
         hidden = [(index, cell) for index, cell in enumerate(row) if index not in fitting and cell not in ("", NONE)]
-        hidden_text = " · ".join(f"{rows[0][index]} {cell}" if align[index] == ">" else cell for index, cell in hidden)
-        result += (f"     {part}" for part in wrap(hidden_text, width - 5))
+        texts = [f"{rows[0][index]} {cell}" if align[index] == ">" else cell for index, cell in hidden]
+        joined = " · ".join(texts)
+        texts = [joined] if cell_len(joined) <= width - 5 else texts
+        result += (f"     {part}" for text in texts for part in wrap(text, width - 5))
     return result
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import product
 
 from msgspec.structs import replace
 from rich.cells import cell_len
 from rich.text import Text
 
 from fstui.report import compare
-from fstui.report.comparison import NOT_DURABLE_TEXT as NOT_DURABLE
-from fstui.report.comparison import Comparison, ratio_of
+from fstui.report.comparison import Comparison, Side, ratio_of
 from fstui.report.latency_map import LAST_RUN, LogScale
 from fstui.report.sections import Report, Section, cell_text, cell_value
 from fstui.report.text import NONE
@@ -20,38 +20,40 @@ from fstui.tui.drawing.cells import (
     MIN_FRAME_WIDTH,
     Card,
     Column,
-    colour_meters,
     fit_columns,
     fit_right,
     headline,
+    line,
+    meter,
     paragraph,
-    plain_meter,
     rule,
+    styled_row,
     table,
     tell_apart,
 )
 from fstui.tui.drawing.report import section_lines
+from fstui.tui.drawing.run import cell_styles
 from fstui.tui.styles import AREA, BAD, FAINT, HEAD
 
-_BAR_TITLE, _MIN_BAR_WIDTH, _MAX_BAR_WIDTH, _RATIO, _RATIO_WIDTH = " ", 5, 60, "VS A", 8
+_RATE, _BAR, _MIN_BAR_WIDTH, _RATIO, _RATIO_WIDTH = "RATE/S", " ", 4, "VS A", 8
 _MIN_MAP_LINES, _FRAME_LINES, _OTHER_LINES = 8, 2, 2
 STEPS = (
     Column("STEP", gap=0, cut="middle"),
-    Column("", 1),
-    Column("RATE/S", 7, right=True),
-    Column(_BAR_TITLE, gap=2, from_width=46),
-    Column(_RATIO, right=True),
+    Column("", 3),
+    Column(_RATE, 7, right=True),
+    Column(_BAR, gap=2, from_width=46),
+    Column(_RATIO, right=True, gap=2),
     Column("P50", 7, right=True, gap=2, from_width=60),
     Column("P99", 7, right=True, gap=2, from_width=60),
     Column("FLUSH/SYNC", 10, right=True, gap=2, from_width=72),
 )
-_B_RATIO, _HALF_BAR, _LEAD_SCALE = "B VS A", 3, LogScale(1.0, 5.0)
+_B_RATIO, _LEAD, _HALF_BAR, _LEAD_SCALE = "B VS A", "A ◂▸ B", 3, LogScale(1.0, 5.0)
 SIDE_BY_SIDE = (
     Column("STEP", gap=0, cut="middle"),
-    Column("A RATE/S", 8, right=True),
-    Column("B RATE/S", 8, right=True),
+    Column(f"A {_RATE}", 8, right=True),
+    Column(f"B {_RATE}", 8, right=True),
     Column(_B_RATIO, right=True),
-    Column("A ◂▸ B", 2 * _HALF_BAR, gap=2, from_width=75),
+    Column(_LEAD, 2 * _HALF_BAR, gap=2, from_width=75),
     Column("A P99", 7, right=True, gap=2, from_width=66),
     Column("B P99", 7, right=True, gap=2, from_width=66),
 )
@@ -78,7 +80,10 @@ def blocks(report: Report, height: int = 0) -> list[Card]:
         side_by_side = width < MIN_FRAME_WIDTH and len(legend.rows) == 2
         rows = (_side_by_side if side_by_side else _steps)(steps, comparison, width)
         above, below = draw_notes(about_ratios, width), draw_notes(others, width)
-        return [*section_lines(legend, width), rule(width, "steps"), *above, *rows, *below]
+        about_runs = section_lines(legend, width)
+        for text, side in product(about_runs, comparison.sides):
+            text.highlight_regex(rf"^ *{side.letter}(?= )", _side_style(side))
+        return [*about_runs, rule(width, "steps"), *above, *rows, *below]
 
     cards: list[Card] = [("runs", draw)]
     cards += [(section.title, partial(section_lines, section._replace(title=""))) for section in other_sections]
@@ -114,83 +119,93 @@ def _maps(views: Sequence[tuple[str, latency.LatencyView]], width: int, height: 
 def _steps(steps: Sequence[Section], comparison: Comparison, width: int) -> list[Text]:
     """Draw a row for each side of each step, with bars, and remarks below. ``≈``: no side of two is clearly faster."""
     names = [step.title for step in steps]
-    unclear = {step.title for step in steps if len(comparison.sides) == 2 and not comparison.lead(step.title)}
-    ratios = [cell_len(cell_text(row[3])) + 2 * (step.title in unclear) for step in steps for row in step.rows]
-    widths = {"STEP": min(max(map(cell_len, names), default=0), width * 3 // 10), _RATIO: max([len(_RATIO), *ratios])}
-    extra = max(widths[_RATIO] - _RATIO_WIDTH, 0)
-    columns = [
-        replace(each, width=widths.get(each.title, each.width), from_width=each.from_width and each.from_width + extra)
-        for each in STEPS
-    ]
-    bar_width = next((column.width for column in fit_columns(columns, width - 4) if column.title == _BAR_TITLE), 0)
-    if bar_width > _MAX_BAR_WIDTH:  # the numbers stay near their step
-        bar_width = _MAX_BAR_WIDTH
-        columns = [replace(column, width=bar_width) if column.title == _BAR_TITLE else column for column in columns]
+    unclear = {name for name in names if len(comparison.sides) == 2 and not comparison.lead(name)}
+    ratios = {
+        (name, rank.side.letter): f"{'≈ ' * (name in unclear)}{rank.ratio}"
+        for name in names
+        for rank in comparison.ranking(name)
+    }
+    step_width = min(max(map(cell_len, names), default=0), width * 3 // 10)
+    columns = _with_widths(STEPS, {"STEP": step_width}, _RATIO, ratios.values())
+    bar_width = next((column.width for column in fit_columns(columns, width - 4) if column.title == _BAR), 0)
     if bar_width < _MIN_BAR_WIDTH:
-        columns = [replace(column, from_width=width) if column.title == _BAR_TITLE else column for column in columns]
-    drawn = table(columns, (), width)
-    for name, step in zip(tell_apart(names, widths["STEP"]), steps, strict=True):
-        fastest = comparison.ranking(step.title)[0].side.letter if comparison.lead(step.title) else None
-        for index, (letter, per_s, share, ratio, *figures) in enumerate(step.rows):
-            drawn_bar = plain_meter(float(cell_value(share) or 0), bar_width) if cell_text(share) else ""
-            shown_ratio = ratio if index or cell_text(ratio) == NOT_DURABLE else ""  # the first side is always 1.00 ×
-            if shown_ratio and step.title in unclear:
-                shown_ratio = f"≈ {cell_text(ratio)}"
-            cells = ("" if index else name, letter, per_s, drawn_bar, shown_ratio, *figures)
-            _, row = table(columns, [tuple(map(cell_text, cells))], width)
-            colour_meters([row], AREA if letter == fastest else FAINT)
-            if shown_ratio:
-                row.highlight_words([cell_text(shown_ratio)], FAINT if step.title in unclear else HEAD)
-            row.highlight_words([f" {NOT_DURABLE} "], BAD)
-            drawn.append(row)
+        columns = [column for column in columns if column.title != _BAR]
+    drawn, fitting = table(columns, (), width), fit_columns(columns, width - 4)
+    for name, step in zip(tell_apart(names, step_width), steps, strict=True):
+        for index, (letter, per_s, share, _, *figures) in enumerate(step.rows):
+            side = next(side for side in comparison.sides if side.letter == letter)
+            is_lossy, colour = _is_lossy(side, step.title), _side_style(side)
+            ratio = ratios.get((step.title, side.letter), NONE) if index else ""  # the first side is always 1.00 ×
+            bar = meter(float(cell_value(share) or 0), bar_width, "")[0][0] if cell_text(share) else ""
+            cells = ("" if index else name, f"{side.letter}{' ✗' * is_lossy}", per_s, bar, ratio, *figures)
+            values = dict(zip((column.title for column in STEPS), map(cell_text, cells), strict=True))
+            styles = cell_styles(values, side.run.verdict if is_lossy else None) | {_BAR: colour}
+            styles |= {"": BAD if is_lossy else colour, _RATE: BAD if is_lossy else ""}
+            styles |= {_RATIO: FAINT if step.title in unclear else HEAD}
+            drawn.append(line("   ", *styled_row(fitting, values, styles)))
         drawn += _remarks(step, width)
     return drawn
 
 
 def _side_by_side(steps: Sequence[Section], comparison: Comparison, width: int) -> list[Text]:
-    """Draw a row for each step, with remarks below. The rate of a faster side that does not wait for syncs is red."""
+    """Draw a row for each step, with remarks below. The rates of a side that is not durable are red."""
     rows: list[tuple[str, ...]] = []
-    leads = [_lead(comparison, step.title) for step in steps]
-    for step, (lead, _) in zip(steps, leads, strict=True):
+    for step in steps:
         sides = {cell_text(letter): list(map(cell_text, cells)) for letter, *cells in step.rows}
         (a_rate, *_, a_p99, _), (b_rate, *_, b_p99, _) = (
             sides.get(letter, [NONE] * (len(compare.RANKING_HEADER) - 1)) for letter in "AB"
         )
-        rows.append((step.title, a_rate, b_rate, lead, _lead_bar(comparison, step.title), a_p99, b_p99))
-    wanted = {"STEP": width * 3 // 10 - 1, _B_RATIO: max(map(cell_len, (_B_RATIO, *(lead for lead, _ in leads))))}
-    extra = wanted[_B_RATIO] - _RATIO_WIDTH
-    columns = [
-        replace(head, width=wanted.get(head.title, head.width), from_width=head.from_width and head.from_width + extra)
-        for head in SIDE_BY_SIDE
+        ratio, bar = _lead(comparison, step.title)
+        rows.append((step.title, a_rate, b_rate, ratio, bar, a_p99, b_p99))
+    titles = [column.title for column in SIDE_BY_SIDE]
+    columns = _with_widths(SIDE_BY_SIDE, {"STEP": width * 3 // 10 - 1}, _B_RATIO, [row[3] for row in rows])
+    drawn, fitting = table(columns, (), width), fit_columns(columns, width - 4)
+    names = tell_apart([step.title for step in steps], fitting[0].width)
+    for name, row, step in zip(names, rows, steps, strict=True):
+        lead = comparison.lead(step.title)
+        styles = {f"{side.letter} {_RATE}": BAD for side in comparison.sides if _is_lossy(side, step.title)}
+        styles |= {_B_RATIO: HEAD if lead else FAINT}
+        styles |= {_LEAD: _side_style(comparison.ranking(step.title)[0].side)} if lead else {}
+        drawn.append(line("   ", *styled_row(fitting, dict(zip(titles, (name, *row[1:]), strict=True)), styles)))
+        drawn += _remarks(step, width)
+    return drawn
+
+
+def _with_widths(
+    columns: Sequence[Column], widths: Mapping[str, int], ratio_title: str, ratios: Iterable[str]
+) -> list[Column]:
+    """Return the columns with these widths. A long ratio makes its column wider, so that other columns do not fit."""
+    ratio_width = max(map(cell_len, (ratio_title, *ratios)))
+    extra = max(ratio_width - _RATIO_WIDTH, 0)
+    widths = {**widths, ratio_title: ratio_width}
+    return [
+        replace(each, width=widths.get(each.title, each.width), from_width=each.from_width and each.from_width + extra)
+        for each in columns
     ]
-    step_width = fit_columns(columns, width - 4)[0].width
-    names = tell_apart([row[0] for row in rows], step_width)
-    drawn = table(columns, [(name, *row[1:]) for name, row in zip(names, rows, strict=True)], width)
-    colour_meters(drawn)
-    for row, step, (lead, style) in zip(drawn[1:], steps, leads, strict=True):
-        row.highlight_words([lead], style)
-        for rank in comparison.ranking(step.title)[:1]:
-            start = 3 + step_width + (1 + SIDE_BY_SIDE[1].width) * comparison.sides.index(rank.side)
-            row.stylize(BAD if rank.not_durable else "", start, start + 1 + SIDE_BY_SIDE[1].width)
-    with_remarks = ((row, *_remarks(step, width)) for row, step in zip(drawn[1:], steps, strict=True))
-    return [drawn[0], *(part for lines in with_remarks for part in lines)]
+
+
+def _is_lossy(side: Side, step_name: str) -> bool:
+    """Return whether the step's syncs make nothing durable, so that its rate does not count."""
+    middle = side.step(step_name)
+    return not side.may_be_durable and middle is not None and middle.step.syncs > 0
+
+
+def _side_style(side: Side) -> str:
+    return AREA if ord(side.letter) % 2 else HEAD
 
 
 def _lead(comparison: Comparison, step_name: str) -> tuple[str, str]:
-    """Return the ratio of B to A with its style. ``≈``, faint: neither is clearly faster."""
+    """Return the ratio of B to A, with ``≈`` if neither is clearly faster, and a bar from the middle to the faster one.
+
+    A side that is five times as fast fills its half.
+    """
     ratio = ratio_of(comparison.sides[0], comparison.sides[1], step_name)
-    mark = "" if comparison.lead(step_name) else "≈ "
-    return (f"{mark}{ratio}", FAINT if mark else HEAD) if ratio else (NONE, "")
-
-
-def _lead_bar(comparison: Comparison, step_name: str) -> str:
-    """Return a bar from the middle to the faster side. A side that is five times as fast fills its half."""
     if (lead := comparison.lead(step_name)) is None:
-        return ""
+        return (f"≈ {ratio}" if ratio else NONE), ""
     bar = charts.bar(lead.factor, _LEAD_SCALE, _HALF_BAR)
     if comparison.ranking(step_name)[0].side is comparison.sides[1]:
-        return " " * _HALF_BAR + bar
-    return fit_right(bar[::-1].replace("╸", "╺"), _HALF_BAR)
+        return str(ratio), " " * _HALF_BAR + bar
+    return str(ratio), fit_right(bar[::-1].replace("╸", "╺"), _HALF_BAR)
 
 
 def _remarks(step: Section, width: int) -> list[Text]:
