@@ -7,7 +7,7 @@ from datetime import datetime
 
 from rich.cells import cell_len, set_cell_size
 
-from fstui.model.judgement import TOO_SLOW, Answer, Confidence, Speed, Verdict
+from fstui.model.judgement import Answer, Confidence, Speed, Verdict
 from fstui.report.characters import escape_controls
 
 GLYPHS: dict[Verdict, str] = {
@@ -65,7 +65,7 @@ def simulation_warning(simulated: str) -> str:
 
 
 def speed_label(answer: Answer) -> str:
-    return (answer if answer in TOO_SLOW else f"speed {answer}").upper()
+    return {"normal": "NOT SLOW", "unknown": "SPEED UNKNOWN"}.get(answer, answer.upper())
 
 
 def safe_rows(rows: Iterable[Sequence[str]]) -> list[tuple[str, ...]]:

@@ -123,7 +123,7 @@ def test_a_missed_p99_names_the_cpu_pressure(total_ms: int, is_named: bool) -> N
 
 def test_a_missed_limit_names_the_load_by_other_processes() -> None:
     loaded = verdict(None, log(25.0, 900), idle=busy("sda", 2581, "dd"))
-    cause = "other processes wrote to the same device at that time (dd)"
+    cause = "other processes also wrote to this device (dd)"
     assert loaded.speed.title.endswith(f"; now too slow for etcd: {cause}")
     assert loaded.speed.sentence.endswith(f"Now too slow for etcd: {cause}.")
     (etcd, *_) = loaded.fit

@@ -175,6 +175,12 @@ def test_earlier_runs_are_a_yardstick(rate: float, answer: str) -> None:
     assert (found.answer, found.yardstick) == (answer, "4 earlier runs")
 
 
+def test_a_rate_far_above_earlier_runs_is_compared_with_their_median() -> None:
+    found = answered(None, step(rate=3000), earlier_runs=before(1000, 1000, 1000, 1200))
+    assert found.title == "fdatasync 3\xa0000/s, 3.00 × as fast as 4 earlier runs"
+    assert "3.00 × as fast as 4 earlier runs: the median is 1\xa0000/s." in found.sentence
+
+
 @pytest.mark.parametrize(
     ("done", "earlier", "answer", "yardstick"),
     [
@@ -368,13 +374,13 @@ def test_other_reasons_are_named(where: Target, reason: str) -> None:
 def test_flushes_of_other_processes_are_named() -> None:
     found = answered(SSD, step(rate=20, ops=40, changes={"trace": (traced(us=40, others=400),)}))
     assert found.answer == "slow"
-    assert "other processes flushed the same device at that time" in found.title
+    assert "other processes also flushed this device" in found.title
 
 
 def test_freeze_is_the_only_reason_if_it_explains_the_stall() -> None:
     others = {"trace": (traced(us=40, others=400),)}
     found = answered(SSD, slowest(3000, frozen_ns=2_700_000_000, **others))
-    assert found.title.endswith(": the filesystem was frozen") and "flushed the same device" not in found.sentence
+    assert found.title.endswith(": the filesystem was frozen") and "flushed this device" not in found.sentence
     assert "frozen" not in answered(SSD, slowest(3000, frozen_ns=700_000_000, **others)).sentence
     stuck = PendingOperation(call="pwrite64 (frozen filesystem)", elapsed_s=12.4)
     assert answered(None, step(status="stopped", changes={"unanswered": stuck})).title == (

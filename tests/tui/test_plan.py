@@ -154,7 +154,7 @@ async def test_a_small_screen_shows_scenarios_settings_and_amount() -> None:
     async with replayed().run_test(size=(80, 24)) as pilot:
         lines = await planned(pilot)
         names = [name for name, _ in scenarios.load_shipped()]
-        assert sum(line.split()[:1] == [name] for line in lines for name in names) == 10
+        assert sum(line.split()[:1] == [name] for line in lines for name in names) == 11
         assert any(line.startswith("   seconds ") for line in lines)
         assert any(line.startswith("   Writes at most ") for line in lines)
         await pilot.press("tab")

@@ -16,6 +16,7 @@ from fstui.model.steps import Failure, Step
 from fstui.report import formats
 from fstui.report.findings import ordered
 from fstui.state import runs
+from fstui.tui.drawing import report
 from fstui.tui.drawing import result as drawing
 from fstui.tui.screens.history import HistoryScreen
 from fstui.tui.screens.page_screen import PageScreen
@@ -282,6 +283,27 @@ STALLED = Speed(
     evidence=("fdatasync: 412 ms at worst, p50 1.1 ms",),
     next=("Look at dmesg.",),
 )
+
+
+@pytest.mark.parametrize("height", [4, 5])
+def test_the_next_step_is_complete_if_there_is_little_room(height: int) -> None:
+    sentence = f"{STALLED.sentence} sda itself never took longer than 7 ms. {'It was frozen. ' * 9}"
+    finding = Finding(
+        rule=report.IS_IT_SLOW, verdict=None, confidence="low", scope="storage", title="412 ms", sentence=sentence,
+        next=("Find out what froze it: a backup, a snapshot, the hypervisor's guest agent, or fsfreeze.",),
+    )  # fmt: skip
+    lines = [text.plain.strip() for text in drawing.explanation(screens.RUN, finding, 80, height - 1)]
+    assert lines[-2] == "guest agent, or fsfreeze." and lines[-1].endswith("more (PgDn)")
+    assert (STALLED.sentence in lines) == (height == 5)
+
+
+@pytest.mark.parametrize(("width", "shown"), [
+    (120, "412 ms for one operation of “fdatasync”: others flushed"), (54, "412 ms for one operation: others flushed"),
+])  # fmt: skip
+def test_a_short_stall_says_that_one_operation_took_this_time(width: int, shown: str) -> None:
+    speed = msgspec.structs.replace(STALLED, title="412 ms for one operation of “fdatasync”: others flushed (a, b)")
+    (line,) = drawing.speed(msgspec.structs.replace(screens.RUN, verdict="consistent", speed=speed), width)
+    assert line.plain.removeprefix(" ▲ STALLS  ").removesuffix(" (a, b)") == shown
 
 
 async def test_the_speed_is_below_the_verdict() -> None:

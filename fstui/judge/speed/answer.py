@@ -29,7 +29,7 @@ from fstui.judge.speed.yardsticks import (
 )
 from fstui.judge.words import capitalize, command
 from fstui.model.judgement import FASTEST_STEP, NOT_TRUSTED, Speed, Verdict
-from fstui.model.quantities import counted, duration_ns, rate, seconds
+from fstui.model.quantities import counted, duration_ns, rate, ratio, seconds
 from fstui.model.steps import Step
 
 _BEFORE_WRITING = "may have returned before the disk had written anything"
@@ -156,13 +156,16 @@ def _slow(case: Case, slow: Yardstick, yardsticks: Sequence[Yardstick]) -> Speed
 def _normal(case: Case, normal: Yardstick, yardsticks: Sequence[Yardstick]) -> Speed:
     best = max(normal.comparisons, key=lambda comparison: comparison.per_s)
     is_fastest = len(normal.comparisons) > 1 and _is_fastest(case, best.write_step)
+    pace = f"normal compared with {normal.name}"
+    if best.median_per_s:  # a rate may be far above it
+        pace = f"{ratio(best.per_s / best.median_per_s)} × as fast as {normal.name}"
     return Speed(
         answer="normal",
         yardstick=normal.name,
-        title=f"{best.step.name} {best.measured_rate}{_at_limit(case, best.step)}, normal compared with {normal.name}"
+        title=f"{best.step.name} {best.measured_rate}{_at_limit(case, best.step)}, {pace}"
         f"{FASTEST_STEP if is_fastest else ''}",
-        sentence=f"{best.step.name} did {best.measured_rate}. That is normal compared with {normal.name}: "
-        f"{best.evidence}. {_remarks(case, best.step)}",
+        sentence=f"{best.step.name} did {best.measured_rate}. That is {pace}: {best.evidence}. "
+        f"{_remarks(case, best.step)}",
         evidence=_evidence_lines(yardsticks, (best, normal.name)),
     )
 

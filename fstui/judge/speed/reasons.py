@@ -143,9 +143,9 @@ def _other_writers(case: Case, step: Step) -> Iterator[Reason]:
     syncs = step.traced_part.syncs if step.traced_part else step.syncs
     if most_by_others >= MIN_OTHERS_PER_SYNC * max(syncs, 1):
         evidence = f"{step.name}: {most_by_others} flushes by other processes"
-        yield _others_reason(case, "other processes flushed the same device at that time", evidence)
+        yield _others_reason(case, "other processes also flushed this device", evidence)
     elif noisy:
-        yield _others_reason(case, "other processes wrote to the same device at that time", noisy[0].flush_line)
+        yield _others_reason(case, "other processes also wrote to this device", noisy[0].flush_line)
 
 
 def _others_reason(case: Case, text: str, evidence: str) -> Reason:

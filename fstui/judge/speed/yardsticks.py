@@ -41,6 +41,8 @@ class StepComparison(NamedTuple):
     min_normal_per_s: float
     evidence: str
     """The reference with its number: ``slow is below 42/s, half of the slowest published rate (83/s with fsync)``."""
+    median_per_s: float | None = None
+    """The median of the user's own runs, if the step is compared with these."""
 
     @property
     def step(self) -> Step:
@@ -162,8 +164,7 @@ def _compare_to_own(case: Case, write_step: WriteStep) -> StepComparison | None:
     if not references:
         return None
     floor = min(reference.slowest_per_s for reference in references) / SLOW_FACTOR
-    evidence = f"the median is {rate(median(reference.per_s for reference in references))}/s"
-    return StepComparison(write_step, floor if _is_long(write_step) else 0.0, floor, evidence)
+    return _compare_to_median(write_step, floor, median(reference.per_s for reference in references))
 
 
 def _compare_to_earlier(case: Case, write_step: WriteStep) -> StepComparison | None:
@@ -173,8 +174,12 @@ def _compare_to_earlier(case: Case, write_step: WriteStep) -> StepComparison | N
         return None
     # the upper quartile of the times is the lower quartile of the rates
     floor = 1e9 / quantiles(means, n=4, method="inclusive")[2] / SLOW_FACTOR
-    evidence = f"the median is {rate_text(1e9 / median(means), write_step)}"
-    return StepComparison(write_step, floor if _is_long(write_step) else 0.0, floor, evidence)
+    return _compare_to_median(write_step, floor, 1e9 / median(means))
+
+
+def _compare_to_median(write_step: WriteStep, floor: float, median_per_s: float) -> StepComparison:
+    evidence = f"the median is {rate_text(median_per_s, write_step)}"
+    return StepComparison(write_step, floor if _is_long(write_step) else 0.0, floor, evidence, median_per_s)
 
 
 def _compare_to_class(case: Case, known_class: PublishedClass, write_step: WriteStep) -> StepComparison | None:

@@ -63,7 +63,8 @@ def scenarios(offers: Sequence[Offer], choices: Choices, width: int) -> TableCon
     columns = fit_columns((name, question, *others), width)
     rows = {}
     for index, offer in enumerate(offers):
-        values = {"SCENARIO": offer.name, "QUESTION": offer.form.question, "STEPS": extent(offer, choices)}
+        start = " Start here." * (index == 0)
+        values = {"SCENARIO": offer.name, "QUESTION": offer.form.question + start, "STEPS": extent(offer, choices)}
         styles = {"DURATION": AREA, "BYTES": AREA, "WRITES": FAINT if offer.refusal else ""}
         if offer.refusal:
             values |= {"TIME": "–", "WRITES": "refused"}

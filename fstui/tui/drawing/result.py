@@ -70,7 +70,7 @@ STEPS = (
     Column(W_AMP, 6, right=True, from_width=75),
 )
 _JUDGED_TITLE = f"STEP ({figures.JUDGED} durability)"
-_NAME_WIDTH, _WIDE_SCREEN = 20, 90
+_NAME_WIDTH, _WIDE_SCREEN = 23, 90
 """A narrower terminal cuts the names of rules and omits the confidence, to leave room for the text."""
 FINDINGS = (
     Column("FINDING", gap=0),
@@ -129,7 +129,8 @@ def speed(run: Run, width: int) -> list[Text]:
         titles[:0] = [f"{run.speed.title}{_SEE_BELOW}"] if run.verdict in NOT_TRUSTED else []
         what, _, cause = run.speed.title.partition(": ")
         without_names = re.sub(r" \([^()]*\)$", "", cause)
-        titles += [f"{what}: {without_names}", f"{without_names}: {what.partition(' for ')[0]}"] if cause else []
+        shorter = (what, what.partition(" of “")[0], what.partition(" for ")[0])
+        titles += [f"{part}: {without_names}" for part in shorter] if cause else []
     elif answer := _answer(run):
         titles = [*(f"{answer} · {title.partition(';')[0]}" for title in titles), answer]
     title = next((title for title in titles if drawn_width(title) <= width), titles[-1])
@@ -161,18 +162,18 @@ def explanation(run: Run, finding: Finding | None, width: int, height: int, *, b
     if (
         finding.verdict not in (None, "cannot-tell") or finding.rule == IS_IT_SLOW
     ):  # then the first sentence says what the verdict is based on
-        first = re.split("(?<=[.!?]) (?=[A-Z])", finding.sentence or finding.title, maxsplit=1)[0]
+        first = re.split("(?<=[.!?]) ", finding.sentence or finding.title, maxsplit=1)[0]
         shown = replace(shown, sentence=first)
-    short = (replace(shown, next=next_steps[:1], evidence=evidence[:number]) for number in range(len(evidence), -1, -1))
-    drawn = (_explanation(part, width) for part in short)
-    shortest = _explanation(replace(shown, next=next_steps[:1], evidence=()), width)[: height - 1]
-    lines = next((lines for lines in drawn if len(lines) < height), shortest)
+    short = [replace(shown, next=next_steps[:1], evidence=evidence[:number]) for number in range(len(evidence), -1, -1)]
+    short += [replace(short[-1], sentence="")] if next_steps else []
+    drawn = [_explanation(part, width) for part in short]
+    lines = next((lines for lines in drawn if len(lines) < height), drawn[-1][: height - 1])
     return [*lines, line((f"   … {len(complete) - len(lines)} more (PgDn)", FAINT))]
 
 
 def _explanation(finding: Finding, width: int, height: int | None = None) -> list[Text]:
     """Draw all parts of an explanation. ``height``: leave out evidence that does not fit."""
-    lines = paragraph(finding.sentence, width)
+    lines = paragraph(finding.sentence, width) if finding.sentence else []
     if finding.scope == "step":
         lines.append(line(("   this step only: " + ", ".join(finding.steps), FAINT)))
     lines += labelled_lines([(step, "") for step in finding.next], "next", width)
@@ -190,8 +191,8 @@ def picture(run: Run, step: Step | None, width: int, height: int) -> list[Text]:
     if step is None:
         return []
     view, is_database = latency.step_view(run, step), step.settings.reports_own_figures
-    title = rule(width, step.name, "p95 of each second" if is_database else "", () if is_database else latency.LEGEND)
-    return [title, *latency.chart(view, width, height - 1)] if view.timeline else []
+    title = rule(width, step.name, latency.P95_NOTE if is_database else "", () if is_database else latency.LEGEND)
+    return [title, *latency.chart(view, width, height - 1, step.settings.operation_name)] if view.timeline else []
 
 
 def step_of_finding(run: Run, chosen: Finding | None) -> Step | None:

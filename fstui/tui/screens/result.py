@@ -28,6 +28,7 @@ from fstui.tui.styles import FAINT, HEAD
 from fstui.tui.widgets.lines import UNBOUNDED
 
 MAP_LINES = 14
+_NARROW, _SHORT_TABLE_LINES = 80, 3
 _MIN_SECTION_LINES = 6
 """A section is cut to fill the empty part of a frame, but not to fewer lines than this."""
 
@@ -88,7 +89,9 @@ class ResultScreen(BaseScreen):
         self.details = details(run, repeated_run)
         answers = (index for index, row in enumerate(self.rows) if isinstance(row, Detail) and row.answers)
         self.selected = next(answers, 0)
-        self.set_class(isinstance(self.chosen, Detail) and self.chosen.is_table, "-table")
+        table = self.chosen if isinstance(self.chosen, Detail) and self.chosen.is_table else None
+        self.set_class(table is not None, "-table")
+        self.set_class(table is not None and len(table.draw(_NARROW)) <= _SHORT_TABLE_LINES, "-short")
         self.set_class(replicas.headline(run) is not None, "-replicas")
         self.shows_all_evidence = False
         """Whether all of the evidence is shown, because the user scrolls it."""
