@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import inf
 from types import MappingProxyType
 
 from msgspec.structs import astuple
@@ -101,8 +102,9 @@ def _step(comparison: Comparison, name: str) -> Section:
         rank = ranks.get(letter)
         share = middle.step.rate_per_s / ranking[0].step.rate_per_s if rank else 0.0
         bar_cell = Cell(bar(share, _BAR_WIDTH) if rank else "", share)
-        ratio_text = rank.text if rank else NONE
-        rows.append((letter, right_cell(per_s), bar_cell, *map(right_cell, (ratio_text, p50, p99, per_sync))))
+        ratio = str(rank.ratio) if rank else NONE
+        marked = f"{letter} {GLYPHS['not-durable']}" if rank and rank.is_lossy else letter
+        rows.append((marked, right_cell(per_s), bar_cell, *map(right_cell, (ratio, p50, p99, per_sync))))
     return Section(name, RANKING_HEADER, tuple(rows), tuple(remarks(ranking)))
 
 
@@ -125,6 +127,7 @@ def _side(side: Side) -> ComparedSide:
 
 def _steps(comparison: Comparison, name: str) -> Iterator[ComparisonRow]:
     ranks = {rank.side.letter: rank for rank in comparison.ranking(name)}
+    durable_per_s = [rank.step.rate_per_s for rank in ranks.values() if not rank.is_lossy]
     for side in comparison.sides:
         rates, middle, rank = side.rates(name).values(), side.step(name), ranks.get(side.letter)
         if not rates or middle is None or rank is None:
@@ -143,7 +146,7 @@ def _steps(comparison: Comparison, name: str) -> Iterator[ComparisonRow]:
             times=rank.ratio.factor,
             times_low=rank.ratio.low,
             times_high=rank.ratio.high,
-            faster_but_not_durable=rank.not_durable,
+            faster_but_not_durable=rank.is_lossy and rank.step.rate_per_s > min(durable_per_s, default=inf),
         )
 
 

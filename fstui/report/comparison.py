@@ -28,7 +28,6 @@ from fstui.report.stack import stack_line
 from fstui.report.text import moment
 
 MAX_SIDES = len(ascii_uppercase)
-NOT_DURABLE_TEXT = "not durable"
 _EIGHTHS_OF_CELL = " ▏▎▍▌▋▊▉"
 _NOISE = 1.1
 """Rates that differ by less than this factor count as equal."""
@@ -125,12 +124,11 @@ class Rank(NamedTuple):
     side: Side
     step: Step
     ratio: Ratio
-    not_durable: bool
-    """The side is faster than a durable side because it does not wait for durability."""
 
     @property
-    def text(self) -> str:
-        return NOT_DURABLE_TEXT if self.not_durable else str(self.ratio)
+    def is_lossy(self) -> bool:
+        """Whether the syncs of this step make nothing durable, so that its rate does not count."""
+        return self.step.syncs > 0 and not self.side.may_be_durable
 
 
 class Trust(NamedTuple):
@@ -233,12 +231,7 @@ class Comparison:
         if not measured or (len(measured) < 2 and len(measured[0][0].rounds) < 2):
             return []
         first = measured[0][0]
-        lowest = min((step.rate_per_s for side, step in measured if side.may_be_durable), default=None)
-        ranked = []
-        for side, step in measured:
-            ratio_to_first = ratio_of(first, side, name)
-            not_durable = bool(lowest and step.syncs and not side.may_be_durable and step.rate_per_s > lowest)
-            ranked += [Rank(side, step, ratio_to_first, not_durable)] if ratio_to_first else []
+        ranked = [Rank(side, step, ratio) for side, step in measured if (ratio := ratio_of(first, side, name))]
         return sorted(ranked, key=lambda rank: -rank.step.rate_per_s)
 
 
@@ -295,16 +288,11 @@ def _alternated(first: Side, other: Side) -> bool:
 
 
 def remarks(ranked: Sequence[Rank]) -> Iterator[str]:
-    """Yield remarks about sides: the range of the rounds, a side that is not durable, or no clear difference."""
+    """Yield remarks about sides: the range of the rounds, or no clear difference."""
     for rank in sorted(ranked, key=lambda rank: rank.side.letter):
         if spread := rank.side.spread(rank.step.name):
             yield f"{rank.side.letter}: median of {len(rank.side.rounds)} rounds, {spread}"
-        if rank.not_durable:
-            position = "the fastest," if rank is ranked[0] else "faster than some,"
-            base = min(other.side.letter for other in ranked)
-            factor = "" if rank.side.letter == base else f" ({_digits(rank.ratio.factor)} × {base})"
-            yield f"! {rank.side.letter}, {position} is not durable: it does not wait for syncs{factor}"
-        elif rank.ratio.undecided:
+        if rank.ratio.undecided:
             yield f"= {rank.side.letter}: no clear difference in {rank.ratio.rounds} rounds: the interval contains 1"
 
 

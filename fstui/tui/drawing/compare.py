@@ -11,7 +11,7 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from fstui.report import compare
-from fstui.report.comparison import Comparison, Side, ratio_of
+from fstui.report.comparison import Comparison, ratio_of
 from fstui.report.latency_map import LAST_RUN, LogScale
 from fstui.report.sections import Report, Section, cell_text, cell_value
 from fstui.report.text import NONE
@@ -82,7 +82,7 @@ def blocks(report: Report, height: int = 0) -> list[Card]:
         above, below = draw_notes(about_ratios, width), draw_notes(others, width)
         about_runs = section_lines(legend, width)
         for text, side in product(about_runs, comparison.sides):
-            text.highlight_regex(rf"^ *{side.letter}(?= )", _side_style(side))
+            text.highlight_regex(rf"^ *{side.letter}(?= )", _side_style(side.letter))
         return [*about_runs, rule(width, "steps"), *above, *rows, *below]
 
     cards: list[Card] = [("runs", draw)]
@@ -120,11 +120,8 @@ def _steps(steps: Sequence[Section], comparison: Comparison, width: int) -> list
     """Draw a row for each side of each step, with bars, and remarks below. ``≈``: no side of two is clearly faster."""
     names = [step.title for step in steps]
     unclear = {name for name in names if len(comparison.sides) == 2 and not comparison.lead(name)}
-    ratios = {
-        (name, rank.side.letter): f"{'≈ ' * (name in unclear)}{rank.ratio}"
-        for name in names
-        for rank in comparison.ranking(name)
-    }
+    ranks = {(name, rank.side.letter): rank for name in names for rank in comparison.ranking(name)}
+    ratios = {key: f"{'≈ ' * (key[0] in unclear)}{rank.ratio}" for key, rank in ranks.items()}
     step_width = min(max(map(cell_len, names), default=0), width * 3 // 10)
     columns = _with_widths(STEPS, {"STEP": step_width}, _RATIO, ratios.values())
     bar_width = next((column.width for column in fit_columns(columns, width - 4) if column.title == _BAR), 0)
@@ -133,15 +130,15 @@ def _steps(steps: Sequence[Section], comparison: Comparison, width: int) -> list
     drawn, fitting = table(columns, (), width), fit_columns(columns, width - 4)
     for name, step in zip(tell_apart(names, step_width), steps, strict=True):
         for index, (letter, per_s, share, _, *figures) in enumerate(step.rows):
-            side = next(side for side in comparison.sides if side.letter == letter)
-            is_lossy, colour = _is_lossy(side, step.title), _side_style(side)
-            ratio = ratios.get((step.title, side.letter), NONE) if index else ""  # the first side is always 1.00 ×
+            key = step.title, cell_text(letter)[0]
+            rank, colour = ranks.get(key), _side_style(key[1])
+            bad = BAD if rank and rank.is_lossy else ""
+            ratio = ratios.get(key, NONE) if index else ""  # the first side is always 1.00 ×
             bar = meter(float(cell_value(share) or 0), bar_width, "")[0][0] if cell_text(share) else ""
-            cells = ("" if index else name, f"{side.letter}{' ✗' * is_lossy}", per_s, bar, ratio, *figures)
+            cells = ("" if index else name, letter, per_s, bar, ratio, *figures)
             values = dict(zip((column.title for column in STEPS), map(cell_text, cells), strict=True))
-            styles = cell_styles(values, side.run.verdict if is_lossy else None) | {_BAR: colour}
-            styles |= {"": BAD if is_lossy else colour, _RATE: BAD if is_lossy else ""}
-            styles |= {_RATIO: FAINT if step.title in unclear else HEAD}
+            styles = cell_styles(values, rank.side.run.verdict if rank and bad else None)
+            styles |= {"": bad or colour, _RATE: bad, _BAR: colour, _RATIO: FAINT if step.title in unclear else HEAD}
             drawn.append(line("   ", *styled_row(fitting, values, styles)))
         drawn += _remarks(step, width)
     return drawn
@@ -151,7 +148,7 @@ def _side_by_side(steps: Sequence[Section], comparison: Comparison, width: int) 
     """Draw a row for each step, with remarks below. The rates of a side that is not durable are red."""
     rows: list[tuple[str, ...]] = []
     for step in steps:
-        sides = {cell_text(letter): list(map(cell_text, cells)) for letter, *cells in step.rows}
+        sides = {cell_text(letter)[0]: list(map(cell_text, cells)) for letter, *cells in step.rows}
         (a_rate, *_, a_p99, _), (b_rate, *_, b_p99, _) = (
             sides.get(letter, [NONE] * (len(compare.RANKING_HEADER) - 1)) for letter in "AB"
         )
@@ -163,9 +160,9 @@ def _side_by_side(steps: Sequence[Section], comparison: Comparison, width: int) 
     names = tell_apart([step.title for step in steps], fitting[0].width)
     for name, row, step in zip(names, rows, steps, strict=True):
         lead = comparison.lead(step.title)
-        styles = {f"{side.letter} {_RATE}": BAD for side in comparison.sides if _is_lossy(side, step.title)}
-        styles |= {_B_RATIO: HEAD if lead else FAINT}
-        styles |= {_LEAD: _side_style(comparison.ranking(step.title)[0].side)} if lead else {}
+        ranking = comparison.ranking(step.title)
+        styles = {f"{rank.side.letter} {_RATE}": BAD for rank in ranking if rank.is_lossy}
+        styles |= {_B_RATIO: HEAD, _LEAD: _side_style(ranking[0].side.letter)} if lead else {_B_RATIO: FAINT}
         drawn.append(line("   ", *styled_row(fitting, dict(zip(titles, (name, *row[1:]), strict=True)), styles)))
         drawn += _remarks(step, width)
     return drawn
@@ -184,14 +181,8 @@ def _with_widths(
     ]
 
 
-def _is_lossy(side: Side, step_name: str) -> bool:
-    """Return whether the step's syncs make nothing durable, so that its rate does not count."""
-    middle = side.step(step_name)
-    return not side.may_be_durable and middle is not None and middle.step.syncs > 0
-
-
-def _side_style(side: Side) -> str:
-    return AREA if ord(side.letter) % 2 else HEAD
+def _side_style(letter: str) -> str:
+    return AREA if ord(letter) % 2 else HEAD
 
 
 def _lead(comparison: Comparison, step_name: str) -> tuple[str, str]:
@@ -209,5 +200,4 @@ def _lead(comparison: Comparison, step_name: str) -> tuple[str, str]:
 
 
 def _remarks(step: Section, width: int) -> list[Text]:
-    remarks = " · ".join(note for note in step.lines if note[0] != "!")
-    return paragraph(remarks, width, "     ", FAINT) if remarks else []
+    return paragraph(" · ".join(step.lines), width, "     ", FAINT) if step.lines else []
