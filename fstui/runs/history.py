@@ -10,6 +10,7 @@ from fstui.model.documents import with_digest
 from fstui.model.errors import Refused
 from fstui.model.run import Run
 from fstui.state import paths, runs, user_data
+from fstui.state.outlines import TimeLimitExpired
 from fstui.state.paths import call_in_state_dir
 from fstui.state.runs import Summary
 
@@ -17,7 +18,7 @@ __all__ = ["Summary"]  # re-exported for the interfaces
 
 MAX_NOTE_LENGTH = 200
 READ_TIMEOUT_S = 20.0
-"""Enough for tens of thousands of documents."""
+"""Time limit of one child process. If thousands of documents are not in the index yet, several processes read them."""
 
 
 class SavedRun(NamedTuple):
@@ -33,7 +34,11 @@ def directory() -> str:
 
 async def summaries(max_count: int | None = None) -> list[Summary]:
     """Return summaries of all saved runs, or of the newest, including unreadable files. Raises Refused."""
-    return await call_in_state_dir(runs.history, max_count, timeout_s=READ_TIMEOUT_S)
+    while True:
+        try:
+            return await call_in_state_dir(runs.history, max_count, READ_TIMEOUT_S)
+        except TimeLimitExpired:  # the next child continues where this one stopped
+            continue
 
 
 async def find(reference: str) -> SavedRun:

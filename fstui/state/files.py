@@ -122,10 +122,11 @@ def open_user_file(path: Path, flags: int, mode: int = 0o666) -> int:
         os.close(directory_fd)
 
 
-def write_atomically(path: Path, data: bytes, mode: int = 0o600) -> None:
+def write_atomically(path: Path, data: bytes, mode: int = 0o600, *, sync: bool = True) -> None:
     """Replace the file: write a temporary file next to it, fsync it, rename it, and fsync the directory.
 
-    Raises OSError. In this case, the old file is unchanged and no temporary file remains.
+    Raises OSError. In this case, the old file is unchanged and no temporary file remains. Without ``sync``, the new
+    file may be empty after a power cut.
     """
     with locked(path.parent, fcntl.LOCK_SH):
         try:
@@ -139,14 +140,16 @@ def write_atomically(path: Path, data: bytes, mode: int = 0o600) -> None:
                 os.fchmod(file.fileno(), mode)
                 file.write(data)
                 file.flush()
-                _sync(file.fileno(), path)
+                if sync:
+                    _sync(file.fileno(), path)
                 temporary.replace(path)
         except BaseException as error:
             temporary.unlink(missing_ok=True)
             if isinstance(error, OSError) and error.filename is None:  # write(2) fails without a file name
                 error.filename = str(path)
             raise
-    sync_directory(path.parent)
+    if sync:
+        sync_directory(path.parent)
 
 
 def sweep(directory: Path) -> None:

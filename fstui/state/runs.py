@@ -1,5 +1,6 @@
 """Saved runs. Each is a document in a file such as ``runs/20261120-031244-k3f9a1.json``."""
 
+import math
 import re
 from collections.abc import Collection
 from datetime import datetime
@@ -129,10 +130,10 @@ def read_all(path: Path) -> list[LoadedRun]:
     return runs
 
 
-def history(max_count: int | None = None) -> list[Summary]:
-    """Return a summary of each saved run, newest first."""
-    notes, running_ids = user_data.notes(), ledger.live_run_ids()
-    files = read_outlines(_files()[:max_count])
+def history(max_count: int | None = None, limit_s: float = math.inf) -> list[Summary]:
+    """Return a summary of each saved run, newest first. Raises TimeLimitExpired after ``limit_s``."""
+    notes, saved_files, running_ids = user_data.notes(), _files(), ledger.live_run_ids()
+    files = read_outlines(saved_files[:max_count], saved_files, limit_s)
     return [_summary(file, notes.get(_id(file.path), ""), running_ids) for file in files]
 
 
@@ -154,16 +155,18 @@ def earlier_runs(run: Run) -> tuple[EarlierRun, ...]:
     """Return the latest unrestricted runs of the same scenario and settings on the same storage, newest first."""
     if run.target is None or not run.target.identity or run.cgroup_process or run.simulated or run.rate_limit:
         return ()
-    run_files = [path for path in _files() if _NAME.fullmatch(path.name)][:MAX_SEARCHED_RUNS]
-    candidates = (_as_earlier_run(file, run) for file in read_outlines(run_files))
+    saved_files = _files()
+    run_files = [path for path in saved_files if _NAME.fullmatch(path.name)][:MAX_SEARCHED_RUNS]
+    candidates = (_as_earlier_run(file, run) for file in read_outlines(run_files, saved_files))
     return tuple(islice((earlier for earlier in candidates if earlier and earlier.mean_ns), MAX_BASELINES))
 
 
 def _as_earlier_run(outline_file: OutlineFile, run: Run) -> EarlierRun | None:
     """Return the run in a file for a comparison, or None if it is not comparable with ``run``."""
-    outline = outline_file.outline
-    if outline is None or outline_file.altered or not outline.is_unrestricted:
+    entry = outline_file.entry
+    if entry is None or entry.altered or not entry.outline.is_unrestricted:
         return None
+    outline = entry.outline
     if _scenario_key(outline) != _scenario_key(run) or _storage_key(outline) != _storage_key(run):
         return None
     means = {step.name: step.latency_ns.mean for step in outline.steps if step.latency_ns and step.is_comparable}
@@ -188,9 +191,10 @@ def _status(run: Outline | Run, running_ids: Collection[str]) -> RunStatus:
 
 
 def _summary(outline_file: OutlineFile, note: str, running_ids: Collection[str]) -> Summary:
-    outline = outline_file.outline
-    if outline is None:
+    entry = outline_file.entry
+    if entry is None:
         return Summary(path=str(outline_file.path), note=note, unreadable=outline_file.problem)
+    outline = entry.outline
     steps_with_rate = [step for step in outline.steps if step.rate_per_s]
     step = next((step for step in steps_with_rate if step.syncs), steps_with_rate[0] if steps_with_rate else None)
     return Summary(
@@ -214,7 +218,7 @@ def _summary(outline_file: OutlineFile, note: str, running_ids: Collection[str])
         rate_of=step.name if step else "",
         identity=outline.target.identity if outline.target else "",
         note=note,
-        altered=outline_file.altered,
+        altered=entry.altered,
     )
 
 

@@ -165,7 +165,7 @@ def test_a_file_that_is_no_entry_is_ignored_without_blocking(spoil: Callable[[Pa
 
 def test_temporary_files_of_killed_writers_are_swept() -> None:
     ledger.write_entry("run1", "directory", "/srv/.fstui-run1")
-    index, entry = paths.state_dir() / ".keys.toml.x.tmp", paths.ledger_dir() / ".run1-directory.json.x.tmp"
+    index, entry = paths.state_dir() / ".runs.index.x.tmp", paths.ledger_dir() / ".run1-directory.json.x.tmp"
     for path in (index, entry):
         path.touch()
     ledger.stale_entries()

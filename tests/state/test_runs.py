@@ -15,9 +15,10 @@ from fstui.model.errors import Refused
 from fstui.model.run import Run, ScenarioRef
 from fstui.model.steps import Step
 from fstui.model.storage import Target
-from fstui.state import files, ledger, paths, runs, user_data
+from fstui.runs import history
+from fstui.state import files, ledger, outlines, paths, runs, user_data
 from fstui.state.files import write_atomically
-from fstui.state.outlines import RunNotFound, UnreadableRun
+from fstui.state.outlines import RunNotFound, TimeLimitExpired, UnreadableRun
 
 
 def a_run(run_id: str, second: int = 0, path: str = "/srv") -> Run:
@@ -214,3 +215,61 @@ def test_the_history_shows_the_rate_of_the_first_synced_step() -> None:
     )
     runs.save(replace(a_run("k3f9a1"), steps=steps))
     assert [(one.rate_of, one.rate_per_s) for one in runs.history()] == [("fsync", 120.0)]
+
+
+def many_runs(monkeypatch: pytest.MonkeyPatch, count: int = 3) -> list[Path]:
+    monkeypatch.setattr(outlines, "MIN_NEW_OUTLINES", 1)
+    saved = [runs.save(a_run(f"run{second}", second)) for second in range(count)]
+    assert len(runs.history()) == count
+    return saved
+
+
+def test_the_index_saves_reading_the_documents(monkeypatch: pytest.MonkeyPatch) -> None:
+    many_runs(monkeypatch)
+    listed = runs.history()
+    monkeypatch.setattr(outlines, "decode", None)
+    assert runs.history() == listed
+    assert [one.rate_of for one in listed] == [""] * 3
+
+
+def test_a_changed_file_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    saved = many_runs(monkeypatch)
+    saved[0].write_text(saved[0].read_text().replace("suspicious", "consistent"))
+    assert [one.verdict for one in runs.history()] == ["suspicious", "suspicious", "consistent"]
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b'{"version": 0}', b"\xff", b'{"files":' * 100_000])
+def test_a_broken_index_is_rebuilt(content: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    many_runs(monkeypatch)
+    (paths.state_dir() / outlines.INDEX).write_bytes(content)
+    assert [one.id for one in runs.history()] == ["run2", "run1", "run0"]
+    assert outlines._read_index().keys() == {path.name for path in paths.runs_dir().iterdir()}
+
+
+def test_a_deleted_run_leaves_the_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    saved = many_runs(monkeypatch)
+    saved[0].unlink()
+    runs.save(a_run("new", 50))
+    assert [one.id for one in runs.history(max_count=1)] == ["new"]
+    assert len(outlines._read_index()) == 3
+
+
+def test_a_long_first_reading_is_kept_when_it_is_cut_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outlines, "WRITE_INTERVAL_S", 0.0)
+    saved = [runs.save(a_run(f"run{second}", second)) for second in range(3)]
+    with pytest.raises(TimeLimitExpired):
+        list(outlines.read_outlines(saved, saved, limit_s=0.0))
+    assert outlines._read_index().keys() == {saved[0].name}
+
+
+async def test_a_history_that_takes_long_is_read_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    called: list[object] = []
+
+    async def unfinished_once(*call: object) -> list[runs.Summary]:
+        called.append(call)
+        if len(called) == 1:
+            raise TimeLimitExpired
+        return []
+
+    monkeypatch.setattr(history, "call_in_state_dir", unfinished_once)
+    assert await history.summaries() == [] and len(called) == 2
