@@ -144,11 +144,13 @@ def _explanation(row: CheckRow) -> Iterator[Section]:
     if run is None:
         return
     slow = run.speed.answer in TOO_SLOW
+    container = next((finding for finding in run.findings if finding.rule == "container-layer"), None)
     heading = f"{GLYPHS[run.verdict]} {row.name}"
-    limit = tuple(filter(None, [limit_sentence(run)]))
+    limit = filter(None, [limit_sentence(run)])
     if run.verdict in FREE_OF_DEFECTS and not slow:
-        if limit:
-            yield Section(heading, lines=limit)
+        lines = (*limit, *([container.sentence] if container else []))
+        if lines:
+            yield Section(heading, lines=lines, points=(("next", container.next if container else ()),))
         return
     lines = (*limit, run.sentence, *([speed_line(run.speed)] if slow else []))
     more = () if run.simulated else (f"fstui show {run.id}",)  # a simulated run is not saved

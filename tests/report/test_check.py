@@ -167,3 +167,14 @@ def test_fit_says_why_a_verdict_is_doubtful_and_what_to_do() -> None:
     run = fit_run(("etcd", "fits", ()))
     text = " ".join(as_text(fit.fit_report(Check((CheckRow("/srv/queue", run),), {}, 1.0))).split())
     assert " ".join(run.sentence.split()) in text and check.next_step(run).split()[0] in text.partition(" next ")[2]
+
+
+def test_layer_of_a_container_says_to_measure_in_the_volume() -> None:
+    sentence = "/ is the writable layer of a container."
+    layer = Finding(
+        rule="container-layer", verdict=None, confidence="high", scope="storage", title="deleted", sentence=sentence,
+        next=("Put the data on a volume, and run fsync-rate in the directory where it is mounted.",),
+    )  # fmt: skip
+    inside = replace(HONEST, findings=(*HONEST.findings, layer))
+    text = as_text(check.check_report(ALL._replace(rows=(CheckRow("/", inside),))))
+    assert sentence in text and "Put the data on a volume" in text
