@@ -46,7 +46,7 @@ MINUTE_S = 60.0
 MIN_WAITED_S = 0.5
 """An incident whose waits add up to less time is not reported."""
 MIN_LONGEST_SHARE = 0.5
-"""Flushes or a freeze explain a wait only if they took at least this share of its time."""
+"""Flushes, and the backing file of a loop device, explain a wait only if they took at least this share of its time."""
 CPU, IO, IO_FULL, MEMORY, MEMORY_FULL = range(5)
 """Indexes of ``Second.pressure_ms``."""
 MAX_BUCKETS = 60
@@ -305,6 +305,11 @@ def _incident(facts: IncidentFacts) -> Incident:
     if explanation.cause != "memory" and facts.memory_share is not None and facts.memory_share < MEMORY_WAIT_SHARE:
         excluded.append("memory")
     not_the_cause = f" Not the cause: a lack of {' or '.join(excluded)}." if excluded else ""
+    cpu_share = pressure_share(facts.seconds, CPU) or 0.0
+    if "CPU time" in excluded and cpu_share >= MIN_WAIT_SHARE:
+        not_the_cause += (
+            f" Processes waited for a CPU for {percent(cpu_share)} of that time, but mainly other programs."
+        )
     total_s = sum(facts.waited_s.values())
     waited_s = facts.waited_s.get((wait.program, wait.file), 0.0)
     head = "no program was seen to wait for a sync"
@@ -359,11 +364,28 @@ def _explain(facts: IncidentFacts) -> Explanation:
     if facts.is_device_slow:
         others = "no other program wrote, read or synced enough there to explain it"
         return Explanation("device", f"{_latency_rose(facts)}, and {others}")
+    if backing_file := _backing_file_text(facts):
+        return Explanation("unknown", backing_file)
     if facts.median_ms is None:
         lack_of_cpu = _lack_of_cpu(facts)
         clause = lack_of_cpu or "the cause is not known, because no counters of its device were recorded"
         return Explanation("unknown", clause)
     return Explanation("unknown", f"{facts.device} {_writes_text(facts)}{_flushes_text(facts)}")
+
+
+def _backing_file_text(facts: IncidentFacts) -> str:
+    """Return how long a loop device waited for its backing file; an empty string if that was not long."""
+    waits = [
+        (timed.ms, device, timed.wait.file.removesuffix(f" ({device})"))
+        for timed in waits_between(facts.windows, facts.start, facts.end, kernel=True)
+        for device in facts.devices
+        if timed.wait.file.endswith(f" ({device})")
+    ]
+    ms, device, file = max(waits, default=(0, "", ""))
+    if not facts.main_wait or not ms or ms < MIN_LONGEST_SHARE * facts.longest_s * 1000:
+        return ""
+    waited = f"{device} waited up to {duration_ns(ms * 1e6)} for its backing file {file}"
+    return f"{waited}. So the delay may have been in the storage below {device}"
 
 
 def _flushes_text(facts: IncidentFacts) -> str:
@@ -414,7 +436,7 @@ def _short_of_memory(facts: IncidentFacts) -> Explanation | None:
 
 
 def _io_limit(facts: IncidentFacts) -> Explanation | None:
-    if facts.main_wait is None or facts.is_device_slow or facts.is_flush_slow:
+    if facts.main_wait is None or facts.is_device_slow or facts.is_flush_slow or _backing_file_text(facts):
         return None
     names = facts.devices | {facts.main_wait.device}
     for limit in dict.fromkeys(limit for wait in facts.own_waits for limit in wait.limits):
@@ -428,6 +450,16 @@ def _io_limit(facts: IncidentFacts) -> Explanation | None:
             clause = f"an I/O limit allows {group} at most {most} to {device} ({what}), while {latency}"
             return Explanation("io-limit", clause)
     return None
+
+
+def _stuck_loop_device(facts: IncidentFacts) -> Explanation | None:
+    """If a loop device completes nothing, the cause is not its load, but what holds its backing file."""
+    stuck_s = sum(counters.is_stuck for counters in facts.counters if counters.device == facts.device)
+    if not facts.device.startswith("loop") or stuck_s < max(SLOW_DEVICE_S, MIN_LONGEST_SHARE * facts.longest_s):
+        return None
+    causes = "was frozen (fsfreeze, a snapshot), or the storage below it did not respond"
+    clause = f"{facts.device} completed nothing for {stuck_s} s"
+    return Explanation("device", f"{clause}. The filesystem of its backing file {causes}")
 
 
 def _other_program(facts: IncidentFacts) -> Explanation | None:
@@ -543,7 +575,8 @@ def _short_of_cpu(facts: IncidentFacts) -> Explanation | None:
 
 
 _RULES = (
-    _frozen, _short_of_memory, _short_of_cpu, _no_device, _io_limit, _other_program, _discards, _other_syncs,
+    _frozen, _short_of_memory, _short_of_cpu, _no_device, _io_limit, _stuck_loop_device, _other_program, _discards,
+    _other_syncs,
 )  # fmt: skip
 """The first that applies explains the incident."""
 
@@ -605,12 +638,15 @@ class TimedWait(NamedTuple):
     """The middle of the part that is in the window."""
 
 
-def waits_between(windows: Iterable[Window], start: float, end: float) -> Iterator[TimedWait]:
-    """Yield the slow syncs between two times, and the longest other sync of each program in each window."""
+def waits_between(windows: Iterable[Window], start: float, end: float, *, kernel: bool = False) -> Iterator[TimedWait]:
+    """Yield the slow syncs between two times, and the longest other sync of each program in each window.
+
+    ``kernel``: whether to yield the waits of kernel threads instead of those of programs.
+    """
     for window in windows:
         window_start = window.at - window.elapsed_s
         for wait in window.waits:
-            if wait.kernel:
+            if wait.kernel != kernel:
                 continue
             times = [(window.at - ago_s - ms / 1000, window.at - ago_s, ms) for ago_s, ms, _ in wait.slow]
             if wait.longest_ms > max((ms for *_, ms in times), default=-1):

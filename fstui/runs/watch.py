@@ -99,7 +99,7 @@ class WaitWatch(WatchInProgress):
                 if isinstance(result, FinalReport):
                     yield WatchFinished(report=self._report(inventory, result, why_untraced))
                 else:
-                    conclusion = _conclude(result.recent, why_untraced)
+                    conclusion = _conclude(result.recent, why_untraced, inventory)
                     yield WatchedSecond(second=result.second, sentence=conclusion.sentence)
 
     async def _read_trace(
@@ -130,7 +130,7 @@ class WaitWatch(WatchInProgress):
         yield FinalReport(total.result(), ())
 
     def _report(self, inventory: Inventory, final: FinalReport, why_untraced: str | None) -> WatchReport:
-        conclusion = _conclude(final.total, why_untraced)
+        conclusion = _conclude(final.total, why_untraced, inventory)
         verdicts = storage_verdicts(final.total, inventory, self._targets(inventory))
         return WatchReport(
             started_at=self._started_at,
@@ -149,8 +149,8 @@ class WaitWatch(WatchInProgress):
         )
 
 
-def _conclude(counts: WatchCounts, why_untraced: str | None) -> WatchConclusion:
-    return conclude_from_proc(counts, why_untraced) if why_untraced else conclude(counts)
+def _conclude(counts: WatchCounts, why_untraced: str | None, inventory: Inventory) -> WatchConclusion:
+    return conclude_from_proc(counts, why_untraced) if why_untraced else conclude(counts, inventory.filesystems)
 
 
 class ProcSpan:

@@ -17,7 +17,7 @@ from fstui.model.judgement import NOT_TRUSTED, Speed
 from fstui.model.quantities import counted, duration_ns, percent, rate, size
 from fstui.model.run import Evidence
 from fstui.model.storage import MediumClass, Target
-from fstui.model.watch import Culprit, FileWaits, JournalCommits, WatchCounts
+from fstui.model.watch import Culprit, FileWaits, JournalCommits, WatchCounts, WatchedDevice
 
 MIN_WAIT_SHARE = 0.05
 """If a program waits for a smaller share of the time, a faster disk would not help it."""
@@ -33,6 +33,8 @@ MAX_WRITES_PER_SYNC = 4
 """A sync of few pages sends at most about this many writes and flushes to the device."""
 MIN_LIMIT_SHARE = 0.5
 """A limit is reached if the device did at least this share of it."""
+MUCH_WRITTEN_PER_S = 4 << 20
+"""A device that is written faster than this is mentioned."""
 STUCK_SYNC_NS = 1_000_000_000
 MIN_VICTIM_SHARE = 0.5
 """Of the programs that wait at least this share of the longest time, the one that syncs most often is judged."""
@@ -48,6 +50,24 @@ class WatchConclusion(NamedTuple):
 class StorageVerdicts(NamedTuple):
     durability: str
     speed: Speed
+
+
+class AwaitedDisk(NamedTuple):
+    name: str
+    time_ns: float
+    """How much of a sync's time the disk takes on average."""
+    upper: AwaitedDisk | None = None
+    """The device of the file, if the disk is below that device."""
+
+    @property
+    def time_text(self) -> str:
+        """How much of a sync's time the disk takes: ``loop0 takes 6.4 ms of an average sync; vda, …``."""
+        if self.upper:
+            upper = f"{self.upper.name} takes {duration_ns(self.upper.time_ns)} of an average sync"
+            return f"{upper} for writes and flushes; {self.name}, below it, takes {duration_ns(self.time_ns)}"
+        if self.time_ns:
+            return f"The device takes {duration_ns(self.time_ns)} of an average sync"
+        return "No request was seen at the device"
 
 
 class WaitingProgram(NamedTuple):
@@ -70,8 +90,8 @@ class WaitingProgram(NamedTuple):
         return self.ended_ns / max(1, self.timed_syncs)
 
 
-def conclude(counts: WatchCounts) -> WatchConclusion:
-    """Return the conclusion from a trace."""
+def conclude(counts: WatchCounts, filesystems: Sequence[Target] = ()) -> WatchConclusion:
+    """Return the conclusion from a trace. ``filesystems``: those of this host, to find the disks below loop devices."""
     programs = _programs([row for row in counts.waits if not row.kernel])
     if not programs:
         who = "only kernel threads" if counts.waits else "none"
@@ -90,28 +110,45 @@ def conclude(counts: WatchCounts) -> WatchConclusion:
         return WatchConclusion("unknown", f"{waiting} {limit}".rstrip())
     min_wait_ns = MIN_WAIT_SHARE * counts.elapsed_s * 1e9
     if longest.waited_ns < min_wait_ns:
+        longest_kernel_ns = max((row.waited_ns for row in counts.waits if row.kernel), default=0)
+        lead = (
+            "Only kernel threads wait for long."
+            if longest_kernel_ns >= min_wait_ns
+            else "No program waits long for syncs."
+        )
+        if longest_kernel_ns > longest.waited_ns:
+            lead += " Of the programs,"
         share, per_s = longest.waited_ns / 1e9 / counts.elapsed_s, longest.syncs / counts.elapsed_s
         sentence = (
-            f"No program waits long for syncs. {longest.program_label} waits most: it spends {percent(share, 1)} of "
-            f"its time in {rate(per_s)} syncs/s that take {duration_ns(longest.mean_ns)} each."
+            f"{lead} {longest.program_label} waits most: it spends {percent(share, 1)} of its time in {rate(per_s)} "
+            f"syncs/s that take {duration_ns(longest.mean_ns)} each."
         )
         return WatchConclusion("nobody", sentence)
     # a program that syncs rarely may wait for the writes of its own data, and delay the other programs
     min_wait_ns = max(min_wait_ns, longest.waited_ns * MIN_VICTIM_SHARE)
     affected = sorted((row for row in programs if row.waited_ns >= min_wait_ns), key=lambda row: -row.syncs)
-    conclusion = _conclude_for(affected[0], counts)
+    conclusion = _conclude_for(affected[0], counts, filesystems)
     for other in [row for row in affected[1:] if row.timed_syncs][:1]:
-        also = f"{other.program_label} also waits, {duration_ns(other.mean_ns)} per sync."
+        also = f"{other.program_label} also waits, {duration_ns(other.mean_ns)} per sync{_written(other, counts)}."
         conclusion = conclusion._replace(sentence=f"{conclusion.sentence} {also}")
     return conclusion
 
 
-def _conclude_for(program: WaitingProgram, counts: WatchCounts) -> WatchConclusion:
-    if not program.device_ns and (reason := _missing_times_reason(program, counts)):
+def _written(program: WaitingProgram, counts: WatchCounts) -> str:
+    """Return how much all programs write to the device of a program; empty if that is little."""
+    name = program.worst_row.device
+    written = sum(device.written_bytes or 0 for device in counts.devices if device.device == name)
+    per_s = written / counts.elapsed_s
+    return f", and {size(per_s)}/s are written to {name}" if per_s >= MUCH_WRITTEN_PER_S else ""
+
+
+def _conclude_for(program: WaitingProgram, counts: WatchCounts, filesystems: Sequence[Target]) -> WatchConclusion:
+    disk = _disk_of(program, counts, filesystems)
+    if not disk.time_ns and (reason := _missing_times_reason(program, counts)):
         mean = duration_ns(program.mean_ns)
         waits = f"{program.program_label} waits {mean} per sync on average ({program.file_label})"
         return WatchConclusion("unknown", f"{waits}. {reason}")
-    return _conclude_from_times(program, counts)
+    return _conclude_from_times(program, counts, disk)
 
 
 def _frozen(row: FileWaits, programs: Sequence[WaitingProgram]) -> str:
@@ -135,31 +172,28 @@ def _missing_times_reason(program: WaitingProgram, counts: WatchCounts) -> str:
     return text if flushes else ""
 
 
-def _conclude_from_times(program: WaitingProgram, counts: WatchCounts) -> WatchConclusion:
+def _conclude_from_times(program: WaitingProgram, counts: WatchCounts, disk: AwaitedDisk) -> WatchConclusion:
     per_s, share = program.syncs / counts.elapsed_s, program.waited_ns / 1e9 / counts.elapsed_s
     who, where, mean = program.program_label, program.file_label, duration_ns(program.mean_ns)
-    device, device_time = program.worst_row.device or "its device", duration_ns(program.device_ns)
-    by_device = "No request was seen at the device"
-    if program.device_ns:
-        by_device = f"The device takes {device_time} of an average sync"
     average, is_quick = f"An average sync takes {mean}", program.mean_ns <= QUICK_SYNC_NS
     syncs = f"{who} makes {rate(per_s)} syncs/s of {where} {_time_in_syncs(share)}."
     if is_quick and share < MIN_QUICK_SYNC_SHARE:
-        return WatchConclusion("nobody", f"{average}: {syncs} {by_device}.")
-    waits_for_device = program.device_ns >= MAIN_CAUSE_SHARE * program.mean_ns
-    if waits_for_device and not is_quick:
-        times = f"{device} itself takes {device_time} of the {mean} that {who} waits per sync on average ({where})."
-        if device.startswith("loop"):
-            below = f"{device} keeps its data in a file, so the delay may be in the filesystem or the disk below it."
-            return WatchConclusion("unknown", f"The program waits for a loop device: {times} {below}")
-        return WatchConclusion("disk", f"The program waits for the disk: {times}")
-    waits = f"{who} waits {mean} per sync on average ({where}). {by_device}"
-    if not waits_for_device and (conclusion := _conclude_above_disk(program, counts, waits)):
+        return WatchConclusion("nobody", f"{average}: {syncs} {disk.time_text}.")
+    waits_for_disk = disk.time_ns >= MAIN_CAUSE_SHARE * program.mean_ns
+    if waits_for_disk and not is_quick:
+        sentence = (
+            f"The program waits for the disk: {disk.name} itself takes {duration_ns(disk.time_ns)} of the {mean} that "
+            f"{who} waits per sync on average ({where})."
+        )
+        return WatchConclusion("disk", sentence)
+    waits = f"{who} waits {mean} per sync on average ({where}). {disk.time_text}"
+    if not waits_for_disk and (conclusion := _conclude_above_disk(program, counts, waits)):
         return conclusion
     if is_quick:
-        return WatchConclusion("program", f"The program syncs too often: {syncs} {average}. {by_device}.")
+        return WatchConclusion("program", f"The program syncs too often: {syncs} {average}. {disk.time_text}.")
+    slow = "A layer above the disk is slow" if disk.upper else "The filesystem is slow"
     commits = _commits(program.worst_row.device, counts.commits, counts.elapsed_s)
-    return WatchConclusion("filesystem", f"The filesystem is slow: {waits}{commits}.")
+    return WatchConclusion("filesystem", f"{slow}: {waits}{commits}.")
 
 
 def _conclude_above_disk(program: WaitingProgram, counts: WatchCounts, waits: str) -> WatchConclusion | None:
@@ -206,6 +240,41 @@ def _cpu_shortage(counts: WatchCounts, cpu_share: float) -> str:
         f"At most {percent(cpu_share)} of a sync's time is a wait for a CPU. But some process of this host waited for "
         f"a CPU for {percent(_pressure(counts))} of the time, perhaps a kernel thread that serves the sync."
     )
+
+
+def _disk_of(program: WaitingProgram, counts: WatchCounts, filesystems: Sequence[Target]) -> AwaitedDisk:
+    """Return the device for which a sync waits: the device of the file, or the slowest disk below a loop device."""
+    top = program.worst_row.device
+    counters = {device.device: device for device in counts.devices}
+    own_disk = AwaitedDisk(top or "its device", program.device_ns)
+    disks_below = [
+        AwaitedDisk(node.id, time_ns, own_disk)
+        for target in filesystems
+        if _is_at_or_above_loop(top, target)
+        for node in target.lowest
+        if node.id != top and node.id in counters and (time_ns := _request_ns(counters[node.id])) is not None
+    ]
+    slowest = max(disks_below, key=lambda disk: disk.time_ns, default=own_disk)
+    # a disk whose requests take longer than the requests of its loop device also serves other files
+    return slowest if slowest.time_ns < own_disk.time_ns else own_disk
+
+
+def _is_at_or_above_loop(device: str | None, target: Target) -> bool:
+    names = [node.id for node in target.stack]
+    return device in names and any(node.kind == "loop" for node in target.stack[names.index(device) :])
+
+
+def _request_ns(device: WatchedDevice) -> float | None:
+    """Return the mean time of a write plus that of a flush, in ns.
+
+    The kernel also counts the request that waits for a flush as a write.
+    """
+    if not device.writes or device.write_ms is None:
+        return None
+    flushes, flush_ms = device.flushes or 0, device.flush_ms or 0
+    own_writes = device.writes - flushes if device.writes > flushes else device.writes
+    write_ns = max(0, device.write_ms - flush_ms) * 1e6 / own_writes
+    return write_ns + (flush_ms * 1e6 / flushes if flushes else 0.0)
 
 
 def conclude_from_proc(counts: WatchCounts, why_untraced: str) -> WatchConclusion:

@@ -140,6 +140,12 @@ NOWHERE = stalled(device="", below=(), call="sync", file="")
         (quiet, waiting(HANGING), "filesystem", "the fuse.sshfs filesystem at /srv/remote did not respond"),
         (quiet, waiting(NOWHERE), "unknown", "in sync of all filesystems; the cause is not known"),
         (SLOW, quiet, "device", "no program was seen to wait for a sync"),
+        (
+            BUSY,
+            waiting(stalled()),
+            "unknown",
+            "memory. Processes waited for a CPU for 99\xa0% of that time, but mainly other programs.",
+        ),
     ],
 )
 def test_the_sentence_names_the_cause(seconds: Seconds, windows: Windows, cause: str, words: str) -> None:
@@ -148,27 +154,43 @@ def test_the_sentence_names_the_cause(seconds: Seconds, windows: Windows, cause:
     assert (one.device == "") is (cause == "filesystem" or "all filesystems" in words)
 
 
+WORKER = stalled(RecordedWait(program="kworker", kernel=True, file="/srv/good.img (vda)", device="vdb"))
 SLOW_FLUSH = between(597, 597, disk(flushes=1, flush_ms=2600))
 SHORT_FLUSH = between(597, 597, disk(flushes=1, flush_ms=60))
 NO_FLUSHES = between(590, 600, disk(flushes=0, flush_ms=0))
 DEVICE_EXCLUDED = "So the delay was probably in the filesystem or the program"
+WAITED_BELOW = "; vda waited up to 2.6 s for its backing file /srv/good.img. So the delay may have been "
 
 
 @pytest.mark.parametrize(
-    ("seconds", "words"),
+    ("seconds", "worker", "words"),
     [
-        (quiet, f"; vda completed writes as usual (median 2.0 ms). {DEVICE_EXCLUDED}"),
-        (SHORT_FLUSH, DEVICE_EXCLUDED),
+        (quiet, ETCD, f"; vda completed writes as usual (median 2.0 ms). {DEVICE_EXCLUDED}"),
+        (SHORT_FLUSH, ETCD, DEVICE_EXCLUDED),
         (
             SLOW_FLUSH,
+            ETCD,
             ", but a flush took at least 2.6 s (at other times 2.0 ms). So the delay may have been in vda",
         ),
-        (NO_FLUSHES, ", but none of its flushes were counted. So it is not known whether the delay was in vda"),
+        (NO_FLUSHES, ETCD, ", but none of its flushes were counted. So it is not known whether the delay was in vda"),
+        (quiet, stalled(WORKER, ms=2600), WAITED_BELOW),
+        (quiet, stalled(WORKER, ms=1900), DEVICE_EXCLUDED),
+        (quiet, stalled(WORKER, ms=2600, slow=((9.0, 2600, 0),)), DEVICE_EXCLUDED),
+        (quiet, stalled(WORKER, ms=2600, file="/srv/other.img (loop0)"), DEVICE_EXCLUDED),
     ],
-    ids=["usual", "short flush", "slow flush", "no flush"],
+    ids=[
+        "usual",
+        "short flush",
+        "slow flush",
+        "no flush",
+        "backing file",
+        "short wait below",
+        "earlier wait",
+        "another loop device",
+    ],
 )
-def test_only_usual_writes_and_flushes_exclude_the_device(seconds: Seconds, words: str) -> None:
-    one = only(calm(seconds, waiting(stalled())))
+def test_only_usual_writes_and_flushes_exclude_the_device(seconds: Seconds, worker: RecordedWait, words: str) -> None:
+    one = only(calm(seconds, waiting(stalled(), worker)))
     assert one.cause == "unknown" and words in one.sentence
     assert (DEVICE_EXCLUDED in one.sentence) == (DEVICE_EXCLUDED in words)
 
@@ -211,9 +233,13 @@ def test_cpu_waits_of_a_process_with_the_same_name_do_not_count() -> None:
 LIMITED = stalled(limits=("vda wiops 10",))
 
 
-@pytest.mark.parametrize(("seconds", "cause"), [(SHORT_FLUSH, "io-limit"), (SLOW_FLUSH, "unknown")])
-def test_a_limit_is_the_cause_only_if_the_device_is_not(seconds: Seconds, cause: str) -> None:
-    assert only(calm(seconds, waiting(LIMITED))).cause == cause
+@pytest.mark.parametrize(
+    ("seconds", "worker", "cause"),
+    [(SHORT_FLUSH, ETCD, "io-limit"), (SLOW_FLUSH, ETCD, "unknown"), (quiet, stalled(WORKER, ms=2600), "unknown")],
+    ids=["short flush", "slow flush", "backing file"],
+)
+def test_a_limit_is_the_cause_only_if_the_device_is_not(seconds: Seconds, worker: RecordedWait, cause: str) -> None:
+    assert only(calm(seconds, waiting(LIMITED, worker))).cause == cause
 
 
 def test_a_program_that_syncs_rarely_may_write_much() -> None:
@@ -227,6 +253,16 @@ def test_a_frozen_filesystem_is_the_cause() -> None:
     one = only(calm(SLOW, waiting(frozen)))
     assert one.cause == "filesystem"
     assert "waited 8.0 s to write to /var/lib/etcd/wal/0.wal; its filesystem was frozen" in one.sentence
+
+
+def test_a_stuck_loop_device_is_not_explained_by_its_load() -> None:
+    loop = [between(first, last, disk(900.0, name="loop3", **counts)) for first, last, counts in (
+        (594, 595, {"written_kib": 900_000}), (596, 599, {"writes": 0, "flushes": 0, "in_flight": 3}),
+    )]  # fmt: skip
+    waits = waiting(stalled(device="loop3", below=("loop3",)), processes=(replace(RSYNC, devices=("loop3",)),))
+    one = only(calm(lambda at_s: loop[0](at_s) or loop[1](at_s), waits))
+    assert (one.cause, one.culprit) == ("device", "")
+    assert "loop3 completed nothing for 4 s. The filesystem of its backing file was frozen" in one.sentence
 
 
 ALWAYS_SLOW = replace(ETCD, p50_us=40_000, longest_ms=300, waited_ms=8000, slow=((3.0, 300, 0),))

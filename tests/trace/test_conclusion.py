@@ -8,7 +8,7 @@ from fstui.model.host import Inventory, OtherWriter
 from fstui.model.storage import Medium, Target
 from fstui.model.watch import FileWaits, JournalCommits, WatchCounts, WatchedDevice
 from fstui.trace.conclusion import StorageVerdicts, conclude, conclude_from_proc, storage_verdicts
-from tests.factories.storage import disk, filesystem, on_disk, on_loop
+from tests.factories.storage import block, disk, filesystem, on_disk, on_loop
 from tests.factories.watched import DATABASE, MS
 
 SSD = on_disk(filesystem(), disk(medium=Medium(class_="ssd")))
@@ -180,6 +180,9 @@ def test_a_neighbour_that_writes_much_is_not_the_victim() -> None:
     found = conclude(watched(dd, waiting(1000, 3.0, 2.9), elapsed_s=5.0))
     assert found.culprit == "disk" and "that mariadbd (50) waits per sync on average" in found.sentence
     assert found.sentence.endswith(" dd (6 processes) also waits, 118 ms per sync.")
+    sda1 = WatchedDevice(device="sda1", written_bytes=5 << 30)
+    busy = conclude(watched(dd, waiting(1000, 3.0, 2.9), elapsed_s=5.0, devices=(sda1,)))
+    assert busy.sentence.endswith(" also waits, 118 ms per sync, and 1.0 GiB/s are written to sda1.")
     assert "dd (" not in conclude(watched(waiting(1000, 3.0, 2.9), elapsed_s=5.0)).sentence
 
 
@@ -199,10 +202,51 @@ def test_the_lowest_io_limit_applies() -> None:
     assert "at most 40 writes/s" in conclude(watched(waiting(200, 40.0, 2.0, io_limits=limits))).sentence
 
 
-def test_a_loop_device_is_not_called_a_disk() -> None:
-    found = conclude(watched(waiting(200, 7.0, 6.4, device="loop0")))
-    assert found.culprit == "unknown" and "loop0 itself takes 6.4 ms of the 7.0 ms" in found.sentence
-    assert "may be in the filesystem or the disk below it" in found.sentence
+@pytest.mark.parametrize(
+    ("flush_ms", "pressure_s", "culprit", "words"),
+    [
+        (8, 0.0, "filesystem", "A layer above the disk is slow: mariadbd (50) waits 7.0 ms"),
+        (8, 8.0, "unknown", "an average sync for writes and flushes; sda, below it, takes 60.0 µs"),
+        (1200, 0.0, "disk", "The program waits for the disk: sda itself takes 6.0 ms of the 7.0 ms"),
+    ],
+)
+def test_a_loop_device_waits_for_the_disk_below(flush_ms: int, pressure_s: float, culprit: str, words: str) -> None:
+    seen = watched(
+        waiting(200, 7.0, 6.4, device="loop0"),
+        devices=(
+            WatchedDevice(device="loop0", writes=200, write_ms=1000, flushes=200, flush_ms=300),
+            WatchedDevice(device="sda", writes=200, write_ms=4 + flush_ms, flushes=200, flush_ms=flush_ms),
+        ),
+        cpu_pressure_s=pressure_s,
+    )
+    found = conclude(seen, (on_disk(filesystem(name="/")), on_loop(filesystem(name="/"), below=disk())))
+    assert found.culprit == culprit and words in found.sentence
+
+
+def test_the_time_of_a_flush_below_a_loop_is_counted_once() -> None:
+    """The disk takes 5.04 ms of 7 ms, not 7.5 ms."""
+    sda = WatchedDevice(device="sda", writes=400, write_ms=1008, flushes=200, flush_ms=1000)
+    found = conclude(
+        watched(waiting(200, 7.0, 6.4, device="loop0"), devices=(WatchedDevice(device="loop0", writes=200), sda)),
+        (on_loop(filesystem(name="/"), below=disk()),),
+    )
+    assert found.culprit == "disk" and "sda itself takes 5.0 ms of the 7.0 ms" in found.sentence
+
+
+def test_a_disk_below_a_loop_is_judged_by_its_own_time() -> None:
+    part = block("sda1", "partition", "sda")
+    above = on_loop(filesystem(name="/", below=("sda1",)), below=disk())
+    both = msgspec.structs.replace(above, stack=(*above.stack[:-1], part, above.stack[-1]))
+    sda = WatchedDevice(device="sda", writes=200, write_ms=4, flushes=200, flush_ms=8)
+    found = conclude(watched(waiting(200, 40.0, 38.0, device="sda1"), devices=(sda,)), (both,))
+    assert found.culprit == "disk" and "sda1 itself takes 38.0 ms" in found.sentence
+
+
+def test_kernel_threads_that_wait_are_mentioned() -> None:
+    rows = waiting(10, 2.0, 1.0), waiting(900, 40.0, 38.0, kernel=True, program="kworker")
+    assert conclude(watched(*rows)).sentence.startswith(
+        "Only kernel threads wait for long. Of the programs, mariadbd (50)"
+    )
 
 
 def test_a_slow_filesystem_is_reported_with_its_journal() -> None:
@@ -305,6 +349,11 @@ def test_unknown_speed_names_the_reason(flushes: int, reason: str) -> None:
     seen = watched(on_sda(3), devices=(WatchedDevice(device="sda", flushes=flushes, flush_ns=times),))
     found = storage_verdicts(seen, Inventory(filesystems=(on_disk(),)), (on_disk(),)).speed
     assert (found.answer, found.title) == ("unknown", reason)
+
+
+def test_conclusion_names_why_a_longer_row_does_not_count() -> None:
+    found = conclude(watched(waiting(10, 30.0, 1.0, kernel=True, program="kworker"), waiting(10, 2.0, 1.0)))
+    assert "No program waits long for syncs. Of the programs, mariadbd (50) waits most" in found.sentence
 
 
 def test_a_filesystem_above_the_waited_for_one_is_not_judged() -> None:
