@@ -14,7 +14,7 @@ from fstui.model.quantities import count
 from fstui.model.run import Run
 from fstui.model.steps import Step
 from fstui.model.storage import Target
-from fstui.report import databases, figures, io_path
+from fstui.report import databases, figures, io_path, latency_map
 from fstui.report.comparison import Comparison, Side, bar, remarks
 from fstui.report.documents import ComparedSide, ComparisonDocument, ComparisonRow
 from fstui.report.sections import Cell, Report, Row, Section, records, right_cell, verdict_cell
@@ -89,9 +89,10 @@ def _equal(values: Sequence[str]) -> bool:
 
 def _step(comparison: Comparison, name: str) -> Section:
     middle_rounds = {side.letter: middle for side in comparison.sides if (middle := side.step(name))}
+    latencies = tuple(_latencies(comparison, name))
     if any(figures.figures_text(middle.step) for middle in middle_rounds.values()):
         texts = tuple((letter, figures.figures_text(middle.step) or NONE) for letter, middle in middle_rounds.items())
-        return Section(name, ("", "RESULT"), texts)
+        return Section(name, ("", "RESULT"), texts, figures=latencies)
     ranking = comparison.ranking(name)
     ranks = {rank.side.letter: rank for rank in ranking} if len(ranking) > 1 else {}
     rows: list[Row] = []
@@ -105,7 +106,7 @@ def _step(comparison: Comparison, name: str) -> Section:
         ratio = str(rank.ratio) if rank else NONE
         marked = f"{letter} {GLYPHS['not-durable']}" if rank and rank.is_lossy else letter
         rows.append((marked, right_cell(per_s), bar_cell, *map(right_cell, (ratio, p50, p99, per_sync))))
-    return Section(name, RANKING_HEADER, tuple(rows), tuple(remarks(ranking)))
+    return Section(name, RANKING_HEADER, tuple(rows), tuple(remarks(ranking)), figures=latencies)
 
 
 def _side(side: Side) -> ComparedSide:
@@ -162,6 +163,13 @@ def _records(sides: Sequence[ComparedSide], steps: Sequence[ComparisonRow]) -> S
 def _io_path(side: Side) -> Section:
     section = io_path.section(side.run)
     return section._replace(title=f"{side.letter}: {section.title}", only_in_documents=True)
+
+
+def _latencies(comparison: Comparison, name: str) -> Iterator[tuple[str, str]]:
+    for side in comparison.sides:
+        middle = side.step(name)
+        if middle and middle.step.settings.uniform and (drawn := latency_map.svg(middle.run, middle.step)):
+            yield f"{side.letter}: {name}", drawn
 
 
 def _other_writers(run: Run) -> str:

@@ -1,7 +1,7 @@
-"""A map of latency over time: its logarithmic axis, cells and reference values."""
+"""A map of latency over time: its logarithmic axis, cells, reference values, and its SVG drawing."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise, zip_longest
 from math import ceil, floor, log10
 from statistics import median
@@ -12,9 +12,10 @@ from fstui.judge.facts.rotation import slowest_revolution_ns
 from fstui.judge.references import comparable_media, find_published, operation_of
 from fstui.measure.kinds import StepSettings
 from fstui.measure.latency import stall_limit_ns
+from fstui.model.quantities import duration_ns
 from fstui.model.run import Evidence
 from fstui.model.settings import Settings
-from fstui.model.steps import Latency, TimelinePoint
+from fstui.model.steps import Latency, Step, TimelinePoint
 
 QUARTER_OCTAVE = 2**0.25
 """The ratio between the upper and the lower end of a cell of ``TimelinePoint.spread``."""
@@ -28,6 +29,9 @@ _MIN_PUBLISHED = 3
 """Fewer published results have no useful median."""
 _MAX_DISTANCE = 30
 """The axis includes a reference value only if it is within this factor of the measured values."""
+_LEFT, _RIGHT, _TOP, _WIDTH, _HEIGHT = 62, 150, 8, 620, 220
+_LINE_HEIGHT = 13
+"""Sizes of the SVG drawing in pixels."""
 
 
 class Mark(NamedTuple):
@@ -187,3 +191,61 @@ def _idle_flush_ns(evidence: Evidence) -> float | None:
     devices = (device for device in (evidence.idle.counters if evidence.idle else ()) if device.device in lowest)
     means = (device.flush_ms * 1e6 / device.flushes for device in devices if device.flushes and device.flush_ms)
     return next(means, None)
+
+
+def svg(evidence: Evidence, step: Step) -> str:
+    """Draw the map of a step; return an empty string if no operation was timed."""
+    if not any(point.ops and (point.spread or point.p50_ns) for point in step.timeline):
+        return ""
+    references = marks(evidence, step.name, step.settings)
+    scale = axis(step.timeline, references)
+    whole_s = max(step.elapsed_s, 1e-3, *(point.t_s for point in step.timeline if point.ops))
+    seconds = (f"{whole_s * part / 4:.2f} s" for part in range(5))
+    shapes = [*_grid(scale), *_cells(step, scale, whole_s), *_names(step, references, scale)]
+    shapes += ticks(seconds, _LEFT, _WIDTH, _TOP + _HEIGHT + 18)
+    size = f"{_LEFT + _WIDTH + _RIGHT} {_TOP + _HEIGHT + 26}"
+    return f'<svg viewBox="0 0 {size}" role="img" aria-label="latency over time">{"".join(shapes)}</svg>'
+
+
+def _y(scale: LogScale, ns: float) -> float:
+    return _TOP + (1 - scale.position(ns)) * _HEIGHT
+
+
+def _grid(scale: LogScale) -> Iterator[str]:
+    for ns in scale.ticks():
+        y = _y(scale, ns)
+        yield f'<line x1="{_LEFT}" x2="{_LEFT + _WIDTH}" y1="{y:.1f}" y2="{y:.1f}" class="grid"/>'
+        yield f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{duration_ns(ns)}</text>'
+
+
+def _cells(step: Step, scale: LogScale, whole_s: float) -> Iterator[str]:
+    """Draw a box for each cell, darker for a larger share of the operations. A small share stays visible."""
+    for piece in slices(step.timeline, whole_s):
+        x, end = (_LEFT + _WIDTH * min(at_s / whole_s, 1) for at_s in (piece.start_s, piece.end_s))
+        for lower, upper, share in piece.cells:
+            y, bottom = _y(scale, upper), _y(scale, lower)
+            shade = 0.25 + 0.75 * min(share, 1.0) ** 0.5
+            box = f'x="{x:.1f}" y="{y:.1f}" width="{max(end - x, 0.5):.1f}" height="{max(bottom - y, 1):.1f}"'
+            yield f'<rect {box} opacity="{shade:.2f}" class="cell"/>'
+
+
+def _names(step: Step, references: Sequence[Mark], scale: LogScale) -> Iterator[str]:
+    """Draw a line for each reference value, and at the right the names of reference values and percentiles."""
+    from html import escape  # noqa: PLC0415  it loads half a MiB, and the screens need only the scale
+
+    visible = [mark for mark in references if scale.contains(mark.ns)]
+    for mark in visible:
+        y = _y(scale, mark.ns)
+        yield f'<line x1="{_LEFT}" x2="{_LEFT + _WIDTH}" y1="{y:.1f}" y2="{y:.1f}" class="mark"/>'
+    floor_y = float(_TOP + _HEIGHT)
+    for mark in sorted([*percentiles(step.latency_ns), *visible], key=lambda mark: mark.ns):
+        y = min(_y(scale, mark.ns), floor_y)
+        floor_y = y - _LINE_HEIGHT
+        words = f"{mark.name} {duration_ns(mark.ns)}"
+        yield f'<text x="{_LEFT + _WIDTH + 8}" y="{y + 4:.1f}">{escape(words)}</text>'
+
+
+def ticks(labels: Iterable[str], start_x: int, width: int, y: int) -> Iterator[str]:
+    """Draw the five labels of a time axis."""
+    for part, (label, anchor) in enumerate(zip(labels, ("start", "middle", "middle", "middle", "end"), strict=True)):
+        yield f'<text x="{start_x + width * part / 4:.1f}" y="{y}" text-anchor="{anchor}">{label}</text>'

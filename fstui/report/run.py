@@ -10,7 +10,7 @@ from fstui.model.run import Run
 from fstui.model.settings import UnknownSettings
 from fstui.model.steps import Latency, Step
 from fstui.model.storage import Node
-from fstui.report import database_details, databases, figures, fit, io_path, references, replicas
+from fstui.report import database_details, databases, figures, fit, io_path, latency_map, references, replicas
 from fstui.report.database_details import notes
 from fstui.report.findings import judged_steps, judges_one_step, leading_finding, ordered, title
 from fstui.report.sections import Cell, Report, Row, Section, Value, glyph_cell, records, right_cell, verdict_cell
@@ -26,6 +26,8 @@ def run_report(run: Run, saved_to: str | None = None) -> Report:
     name = f"{run.scenario_name or 'no scenario'} on {run.target_path or 'no storage'}"
     counts = figures.Counts(run)
     answers = tuple(_answers(run))
+    maps = ((step.name, latency_map.svg(run, step)) for step in run.steps if step.settings.uniform)
+    latency_maps = tuple((name, shapes) for name, shapes in maps if shapes)
     sections = (
         Section(lines=tuple(_head(run))),
         *answers,
@@ -33,6 +35,7 @@ def run_report(run: Run, saved_to: str | None = None) -> Report:
         _findings(run),
         _steps(run, counts),
         io_path.section(run),
+        Section("Latencies", figures=latency_maps),
         *(section for section in tables(run) if section not in answers),
         Section(lines=notes(run)),
         references.run_references(run),

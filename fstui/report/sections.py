@@ -40,6 +40,8 @@ class Section(NamedTuple):
     """Lists of sentences, each with its label: ``because``, ``next``."""
     drawn: tuple[Cell | str, ...] = ()
     """Lines of a drawing, in which every space counts."""
+    figures: tuple[tuple[str, str], ...] = ()
+    """Captions with SVG drawings, shown in HTML only."""
     style: str = ""
     """The class of the title: a verdict or an answer."""
     labelled: bool = False
@@ -52,7 +54,7 @@ class Section(NamedTuple):
 
     @property
     def empty(self) -> bool:
-        return not (self.rows or self.lines or any(lines for _, lines in self.points) or self.drawn)
+        return not (self.rows or self.lines or any(lines for _, lines in self.points) or self.drawn or self.figures)
 
 
 class Report(NamedTuple):
@@ -67,6 +69,11 @@ class Report(NamedTuple):
     @property
     def filled_sections(self) -> list[Section]:
         return [section for section in self.sections if not section.empty]
+
+    @property
+    def text_sections(self) -> list[Section]:
+        """The sections that are not empty in a format without SVG drawings."""
+        return [section for section in self.sections if not section._replace(figures=()).empty]
 
     @property
     def table(self) -> Section:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
+from html import escape
 from math import log
 from typing import NamedTuple
 
@@ -9,7 +10,7 @@ from msgspec.structs import astuple
 
 from fstui.model.quantities import counted, duration_ns, percent, seconds, size
 from fstui.model.recording import Bucket, Incident, WhatHappened, is_outside, span
-from fstui.report.latency_map import LogScale, round_bounds
+from fstui.report.latency_map import LogScale, round_bounds, ticks
 from fstui.report.sections import Report, Row, Section, number_cell, records, right_cell
 from fstui.report.text import NONE, sparkline
 
@@ -26,6 +27,7 @@ TABLE_HEADER = (
 )
 MAX_ROWS = 10
 """A longer table is not shown on a terminal, because the answer would scroll out of view."""
+_LEFT, _WIDTH, _HEIGHT, _AXIS_HEIGHT = 70, 780, 80, 22
 
 
 class Chart(NamedTuple):
@@ -86,11 +88,13 @@ def what_happened_report(answer: WhatHappened) -> Report:
     rows = tuple(map(_row, answer.buckets))
     too_many = len(rows) > MAX_ROWS
     hint = f"Use --format markdown, html, csv or json to see all {counted(len(rows), 'row')}." if too_many else ""
+    charts = ((chart.name, svg(chart, answer.buckets, answer.start, answer.end)) for chart in CHARTS)
+    figures = tuple((name, shapes) for name, shapes in charts if shapes)
     values = records(Bucket.__struct_fields__, map(astuple, answer.buckets))
     sections = (
         Section(heading, lines=tuple(lines)),
         Section("Not recorded", lines=tuple(_gap_lines(answer))),
-        Section(_timeline_title(answer.buckets), drawn=tuple(timeline(answer.buckets))),
+        Section(_timeline_title(answer.buckets), drawn=tuple(timeline(answer.buckets)), figures=figures),
         Section("", TABLE_HEADER, rows, only_in_documents=too_many),
         Section(lines=(hint,) if hint else (), only_on_terminal=True),
     )
@@ -150,3 +154,27 @@ def _row(bucket: Bucket) -> Row:
         number_cell(bucket.longest_ms, _format_ms),
         who,
     )
+
+
+def svg(chart: Chart, buckets: Sequence[Bucket], start: float, end: float) -> str:
+    """Draw a bar for each bucket; return an empty string if there is nothing to draw."""
+    values = [chart.value(bucket) for bucket in buckets]
+    if not any(values):
+        return ""
+    highest = chart.bounds(values).high
+    width_s = max(end - start, 1e-9)
+    shapes = []
+    for bucket, share in zip(buckets, chart.heights(values), strict=True):
+        if not share:
+            continue
+        x, end_x = (_LEFT + _WIDTH * (time - start) / width_s for time in (bucket.start, bucket.end))
+        bar_height = _HEIGHT * share
+        width = max(end_x - x - 0.5, 0.5)
+        box = f'x="{x:.1f}" y="{_HEIGHT - bar_height:.1f}" width="{width:.1f}" height="{max(bar_height, 1):.1f}"'
+        shapes.append(f'<rect {box} class="cell"/>')
+    shapes.append(f'<line x1="{_LEFT}" x2="{_LEFT + _WIDTH}" y1="{_HEIGHT}" y2="{_HEIGHT}" class="grid"/>')
+    shapes.append(f'<text x="{_LEFT - 6}" y="10" text-anchor="end">{escape(chart.format_value(highest))}</text>')
+    times = (f"{datetime.fromtimestamp(start + width_s * part / 4):%H:%M:%S}" for part in range(5))
+    shapes += ticks(times, _LEFT, _WIDTH, _HEIGHT + 16)
+    view = f"0 0 {_LEFT + _WIDTH + 10} {_HEIGHT + _AXIS_HEIGHT}"
+    return f'<svg viewBox="{view}" role="img" aria-label="{escape(chart.name)} over time">{"".join(shapes)}</svg>'

@@ -137,10 +137,11 @@ class Elements(HTMLParser):
             self.data.append(data)
 
 
-def test_the_page_contains_the_answers_and_the_document() -> None:
+def test_the_page_contains_the_answers_charts_and_document() -> None:
     page = run_as_text(screens.RUN, "html")
     assert "! SUSPICIOUS  high confidence" in page
     assert "I/O path: same block, fdatasync" in page and "✓ all arrived" in page
+    assert page.count("<svg ") == len(screens.STEPS)
     renamed = tuple(replace(step, name=step.name.upper()) for step in screens.STEPS)
     findings = tuple(replace(f, steps=tuple(map(str.upper, f.steps))) for f in screens.RUN.findings)
     shouting = replace(screens.RUN, steps=renamed, findings=findings)

@@ -3,6 +3,7 @@
 import json
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
+from xml.etree import ElementTree
 
 import jsonschema
 import pytest
@@ -96,6 +97,14 @@ def test_json_matches_its_schema() -> None:
     found = json.loads(printed("json", answer()))
     jsonschema.validate(found, documents.schema(*documents.DOCUMENTS["what-happened"]))
     assert found["incidents"][0]["cause"] == "writer"
+
+
+def test_a_page_has_a_chart_for_each_figure() -> None:
+    text = printed("html", answer())
+    charts = text.split("<svg")[1:]
+    assert len(charts) == 6  # there was no memory pressure
+    for chart in charts:
+        ElementTree.fromstring("<svg" + chart.partition("</svg>")[0] + "</svg>")
 
 
 def test_calm_times_and_gaps_are_reported() -> None:

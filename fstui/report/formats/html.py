@@ -49,6 +49,7 @@ def _section(section: Section) -> Iterator[str]:
     if section.drawn:
         drawn = (f'<span class="{_text(cell_style(line))}">{_text(cell_text(line))}</span>' for line in section.drawn)
         yield "\n".join(drawn).join(("<pre>", "</pre>"))
+    yield from (f"<figure><figcaption>{_text(title)}</figcaption>{svg}</figure>" for title, svg in section.figures)
     yield "</section>"
 
 

@@ -12,7 +12,7 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#~&$@])")
 
 def render(report: Report, width: int | None = None) -> str:
     blocks = [[f"### {_escape(report.title)}"]] if report.title else []
-    for section in report.filled_sections:
+    for section in report.text_sections:
         if not section.only_on_terminal:
             blocks += _section(section)
     return "\n".join(join_lines(block) for block in blocks if block)

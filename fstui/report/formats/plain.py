@@ -28,7 +28,7 @@ _MAX_LABEL_WIDTH = 28
 
 def render(report: Report, width: int | None = None) -> str:
     blocks = [[report.title]] if report.title else []
-    blocks += [list(lines(section, width)) for section in report.filled_sections if not section.only_in_documents]
+    blocks += [list(lines(section, width)) for section in report.text_sections if not section.only_in_documents]
     return join_lines(line for index, block in enumerate(blocks) for line in (["", *block] if index else block))
 
 

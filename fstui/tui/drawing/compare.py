@@ -64,7 +64,7 @@ def blocks(report: Report, height: int = 0) -> list[Card]:
     """Return cards: the runs, the steps, and latency maps of the step whose rates differ most. They fill ``height``."""
     comparison = Comparison(report.runs)
     answer = report.sections[0]  # a headline above the cards
-    shown = [section for section in report.filled_sections if section is not answer and not section.only_in_documents]
+    shown = [section for section in report.text_sections if section is not answer and not section.only_in_documents]
     legend, *sections = shown
     steps = [section for section in sections if section.header == compare.RANKING_HEADER]
     notes = [note for section in sections if section.title == compare.NOTES_TITLE for note in section.lines]
