@@ -7,7 +7,6 @@ import msgspec
 from fstui.model.base import Base
 
 Hypervisor = Literal["qemu", "libvirt", "proxmox", "firecracker", "cloud-hypervisor"]
-"""The last two are only in documents of earlier versions."""
 
 GuestFlush = Literal["passed", "each write", "ignored", "discarded", "unknown"]
 """passed: the flush reaches the host's storage; each write: the guest sends no flushes, because each of its writes is
@@ -26,7 +25,7 @@ class GuestDisk(Base, frozen=True, kw_only=True):
     """The path of the file or device with its data; for a volume on a network, the hypervisor's name of the volume."""
     format: str = ""
     cache: str = ""
-    """The cache mode: one of QEMU's five, or another term; empty if unknown."""
+    """The cache mode: one of QEMU's five, or another hypervisor's own term; empty if unknown."""
     flush: GuestFlush = "unknown"
     reason: str = msgspec.field(default="", name="because")
     """The settings that decide what happens to a flush, or why that is unknown."""

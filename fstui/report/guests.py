@@ -74,4 +74,6 @@ def _next_step(guest: Guest, discarded: bool) -> str:
         return f"Change 'cache=unsafe' in 'qm config {guest.number}' to 'cache=none' with 'qm set'. {_RESTART}"
     if guest.hypervisor == "libvirt":
         return f"Change cache='unsafe' to cache='none' with 'virsh edit', in the driver element of the disk. {_RESTART}"
+    if guest.hypervisor == "firecracker":
+        return 'Configure the drive with "cache_type": "Writeback", and start the guest again.'
     return "Start QEMU with cache=none or cache=writeback, and without cache.no-flush."

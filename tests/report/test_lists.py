@@ -126,7 +126,7 @@ SCSI = GuestDisk(
 )  # fmt: skip
 ON_DEVICE = GuestDisk(name="scsi1", image="/dev/pve/x", cache="none", flush="passed", device="sdb")
 VM = Guest(pid=7, hypervisor="proxmox", number=104, name="web", disks=(SCSI, ON_DEVICE))
-UNREAD = Guest(pid=8, hypervisor="qemu", trouble="its process could not be read within 3 s")
+UNREAD = Guest(pid=8, hypervisor="firecracker", trouble="its API socket gave no answer")
 
 
 def test_a_guest_whose_flushes_are_ignored_is_flagged() -> None:
@@ -135,7 +135,7 @@ def test_a_guest_whose_flushes_are_ignored_is_flagged() -> None:
     assert "✗ VM 104 web scsi0 unsafe ignored /srv/a.raw /srv: ext4 › sda1 › sda" in flat
     assert "VM 104 web scsi1 none passed on /dev/pve/x sdb" in flat
     assert "✗ VM 104: flushes of scsi0 are ignored" in text and "'qm config 104'" in text
-    assert "qemu 8: its process could not be read within 3 s." in text
+    assert "firecracker 8: its API socket gave no answer." in text
     assert "Virtual machines" not in as_text(inventory.inventory_report(HERE, {}))
 
 

@@ -11,10 +11,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-import msgspec
 from msgspec.structs import replace
 
 from fstui.model.guests import GuestDisk, GuestFlush
+from fstui.storage.guests.microvms import VHOST_USER, is_on
+from fstui.storage.guests.sockets import decode_json
 
 Options = dict[str, Any]
 
@@ -45,12 +46,20 @@ _PASS_THROUGH = frozenset({"scsi-block", "scsi-generic"})
 """Devices that pass a flush to the disk as a SCSI command (scsi_block_is_passthrough in hw/scsi/scsi-disk.c)."""
 _PASS_THROUGH_REASON = "the guest's SCSI commands go to the device itself, whatever the cache mode"
 _OUTSIDE_QEMU = {
-    "vhost-user": "the vhost-user process that backs this disk decides: see that process's arguments",
+    "vhost-user": VHOST_USER,
     "vhost-scsi": "the kernel's SCSI target behind it decides: see its backstore in targetcli",
 }
 """Devices whose disks QEMU does not write to, and what decides the effect of a flush."""
+_FORMATS = frozenset({
+    "blkdebug", "blklogwrites", "bochs", "cloop", "compress", "copy-before-write", "copy-on-read", "dmg", "luks",
+    "parallels", "preallocate", "qcow", "qcow2", "qed", "quorum", "raw", "replication", "snapshot-access", "throttle",
+    "vdi", "vhdx", "vmdk", "vpc",
+})  # fmt: skip
+"""Drivers of formats and filters (BlockdevDriver in qapi/block-core.json). They store nothing, so the lowest node of a
+disk has another driver."""
 _DEFAULT: Mapping[str, Any] = {}
 MAX_DEPTH = 32
+PASS_THROUGH = "pass-through"
 _URL_USER = re.compile(r"(?<=:)//[^/@]*@")
 _CHILD_KEYS = ("file", "image")
 """The keys of the node that a format or a filter writes to."""
@@ -84,10 +93,7 @@ def arguments(words: Sequence[str]) -> list[tuple[str, str]]:
 def parse_option(option: str, text: str) -> Options:
     """Return the keys and values in an option: JSON, or a list of ``key=value`` with doubled commas in values."""
     if text.startswith("{"):
-        try:
-            options = msgspec.json.decode(os.fsencode(text))
-        except (msgspec.DecodeError, UnicodeError, RecursionError):
-            return {}
+        options = decode_json(os.fsencode(text))
         return options if isinstance(options, dict) else {}
     pairs: Options = {}
     for index, word in enumerate(text.replace(",,", "\0").split(",")):
@@ -121,13 +127,50 @@ def disks(arguments: Sequence[tuple[str, str]]) -> list[GuestDisk]:
         else:
             attached_disks = _disk_of_node(name, _lowest_node(source, nodes), is_on(device.get("write-cache"), True))
         if driver in _PASS_THROUGH:
-            settings = {"cache": "pass-through", "flush": "passed", "reason": _PASS_THROUGH_REASON}
+            settings = {"cache": PASS_THROUGH, "flush": "passed", "reason": _PASS_THROUGH_REASON}
             attached_disks = [replace(disk, **settings) for disk in attached_disks]
         guest_disks += attached_disks
     for key, drive in drives.items():
         if key not in attached_ids and drive.get("if") not in _NO_DISKS:
             guest_disks += _disk_of_drive(key, drive, {}, nodes, snapshot)
     return guest_disks
+
+
+def monitor_path(arguments: Sequence[tuple[str, str]]) -> str:
+    """Return the path of the first QMP socket in the arguments; empty if there is none."""
+    sockets = {}
+    for option, text in arguments:
+        if option in ("qmp", "qmp-pretty") and text.startswith("unix:"):
+            return text.removeprefix("unix:").partition(",")[0]
+        if option == "chardev":
+            values = parse_option(option, text)
+            sockets[values.get("id")] = str(values.get("path") or "")
+        if option == "mon" and (values := parse_option(option, text)).get("mode") == "control":
+            return sockets.get(values.get("chardev"), "")
+    return ""
+
+
+def update_disks(disks: Sequence[GuestDisk], backends: Sequence[Any], nodes: Sequence[Any]) -> list[GuestDisk]:
+    """Return the disks, updated and completed by the results of ``query-block`` and ``query-named-block-nodes``."""
+    no_flush = {node["file"]: node["cache"]["no-flush"] for node in nodes if node["drv"] not in _FORMATS}
+    by_name = {disk.name: disk for disk in disks}
+    for backend in backends:
+        inserted = backend.get("inserted") or {"ro": True}  # without a medium, the guest cannot write
+        image = "" if inserted["ro"] else _lowest_node({"filename": inserted["file"]}, {}).image
+        if not image or image not in no_flush:
+            continue
+        # /machine/peripheral/ID/… is the path of a device to which the user gave an id
+        parts = str(backend.get("qdev") or backend["device"]).split("/")
+        name = parts[3] if parts[1:3] == ["machine", "peripheral"] else str(backend["device"] or parts[-1])
+        name = next((disk.name for disk in disks if name == disk.name or image == disk.image), name)
+        defined_disk = by_name.get(name)
+        # for a disk with -snapshot and a pass-through disk, the reported cache mode has no effect
+        if defined_disk is not None and (defined_disk.flush == "discarded" or defined_disk.cache == PASS_THROUGH):
+            continue
+        cache, format_ = inserted["cache"], defined_disk.format if defined_disk else str(inserted["drv"])
+        node = BlockNode(image, format_, cache["direct"], no_flush[image])
+        by_name |= {disk.name: disk for disk in _disk_of_node(name, node, cache["writeback"])}
+    return list(by_name.values())
 
 
 def _group(arguments: Sequence[tuple[str, str]]) -> tuple[dict[str, Options], dict[str, Options], list[Options]]:
@@ -243,10 +286,3 @@ def _image_of(options: Options) -> str:
     fields = {**options, **(server if isinstance(server, dict) else {})}
     parts = [fields.get(key) for key in ("host", "pool", "volume", "target", "image", "path", "export")]
     return f"{options.get('driver', '')}:{'/'.join(str(part) for part in parts if part)}"
-
-
-def is_on(value: object, default: bool = False) -> bool:
-    """Return whether an option is on; ``default`` if it is missing or ``auto``."""
-    if isinstance(value, bool):
-        return value
-    return default if value in (None, "auto") else value in ("on", "yes", "true", "y")

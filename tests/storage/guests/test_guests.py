@@ -1,8 +1,9 @@
-"""Guests from made-up /proc trees, with arguments as Proxmox and libvirt give them."""
+"""Guests from made-up /proc trees, with arguments as Proxmox, libvirt, Firecracker and cloud-hypervisor give them."""
 
 import json
 import os
 import threading
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -76,6 +77,7 @@ def test_proxmox_names_its_number_and_its_disks(box: Box) -> None:
     assert (found.hypervisor, found.number, found.name, found.title) == ("proxmox", 104, "web", "VM 104")
     assert (disk.name, disk.cache, disk.flush, disk.image) == ("scsi0", "unsafe", "ignored", "/dev/pve/vm-104-disk-1")
     assert found.lossy_disks == (disk,)
+    assert "104.qmp is or may be in use" in found.read_from
 
 
 def test_nested_nodes_of_proxmox_9_inherit_nothing_wrong(box: Box) -> None:
@@ -84,11 +86,50 @@ def test_nested_nodes_of_proxmox_9_inherit_nothing_wrong(box: Box) -> None:
     assert [(disk.name, disk.cache, disk.flush) for disk in found.disks][1:] == [("scsi1", "none", "passed")]
 
 
-def test_the_nodes_of_libvirt_are_read(box: Box) -> None:
+def test_libvirt_is_never_asked_by_its_monitor(box: Box) -> None:
     found = only(box, LIBVIRT)
     (disk,) = found.disks
     assert (found.hypervisor, found.title, disk.name) == ("libvirt", "VM db", "virtio-disk0")
     assert (disk.cache, disk.flush, disk.format) == ("unsafe", "ignored", "qcow2")
+    assert "belongs to libvirt" in found.read_from
+
+
+def test_firecracker_is_read_from_its_configuration(box: Box, tmp_path: Path) -> None:
+    drives = [
+        {"drive_id": "rootfs", "path_on_host": "/r.ext4", "is_root_device": True, "is_read_only": True},
+        {"drive_id": "data", "path_on_host": "/d.ext4", "is_root_device": False, "is_read_only": False},
+        {"drive_id": "log", "path_on_host": "/l.ext4", "is_read_only": False, "cache_type": "Writeback"},
+    ]
+    box.write("/proc/104/root/vm.json", json.dumps({"drives": drives}))
+    found = only(box, ["/usr/bin/firecracker", "--id", "fc1", "--api-sock", "/f.sock", "--config-file", "/vm.json"])
+    assert [(disk.name, disk.cache, disk.flush) for disk in found.disks] == [
+        ("data", "Unsafe", "ignored"),
+        ("log", "Writeback", "passed"),
+    ]
+    assert (found.title, found.read_from, found.trouble) == ("VM fc1", "/vm.json", "")
+
+
+def test_a_device_as_configuration_file_is_not_opened(box: Box) -> None:
+    os.makedirs(f"{box.root}/proc/104/root")
+    os.mkfifo(f"{box.root}/proc/104/root/trap")  # opening it for reading would wait for a writer
+    found = only(box, ["/usr/bin/firecracker", "--api-sock", "/f.sock", "--config-file", "/trap"])
+    assert found.disks == () and "gave no answer" in found.trouble
+
+
+def test_cloud_hypervisor_passes_flushes_on(box: Box) -> None:
+    words = "--disk path=/a.raw,direct=on,id=os path=/ro.img,readonly=on path=/b.raw --disk=path=/c.raw --cpus boot=2"
+    found = only(box, ["cloud-hypervisor", "--kernel", "/k", *split(words)])
+    assert [(disk.name, disk.image, disk.cache, disk.flush) for disk in found.disks] == [
+        ("os", "/a.raw", "direct", "passed"),
+        ("disk1", "/b.raw", "writeback", "passed"),
+        ("disk2", "/c.raw", "writeback", "passed"),
+    ]
+
+
+def test_an_unknown_flush_option_is_not_called_passed(box: Box) -> None:
+    """Its issue 8864 asks for an option to ignore flushes, without a name so far."""
+    (disk,) = only(box, ["cloud-hypervisor", "--disk", "path=/a.raw,ignore_flush=on"]).disks
+    assert disk.flush == "unknown"
 
 
 def test_only_hypervisors_are_read(box: Box) -> None:
@@ -129,6 +170,14 @@ def test_a_guest_without_a_name_is_called_by_its_process(box: Box) -> None:
 def test_settings_decide_as_in_qemu(words: str, expected: tuple[str, str, str]) -> None:
     (disk,) = qemu.disks(qemu.arguments(["qemu-system-x86_64", *split(words)]))
     assert (disk.name, disk.cache, disk.flush) == expected
+
+
+def test_the_monitor_does_not_override_what_is_passed_through() -> None:
+    known = qemu.disks([("blockdev", "host_device,filename=/a,node-name=n"), ("device", "scsi-block,drive=n,id=s")])
+    cache = {"writeback": True, "direct": False, "no-flush": True}
+    backend = {"device": "", "qdev": "s", "inserted": {"ro": False, "file": "/a", "drv": "raw", "cache": cache}}
+    node = {"file": "/a", "drv": "host_device", "cache": cache}
+    assert qemu.update_disks(known, [backend], [node]) == known
 
 
 @pytest.mark.parametrize("words", [

@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -110,6 +111,39 @@ def test_each_mode_does_what_fstui_says(
         (disk,) = machine.seen().disks
         assert (disk.name, disk.flush, disk.image) == ("disk", flush, str(tmp_path / "a.raw"))
         assert (machine.syncs_of("write 0 4k"), machine.syncs_of("flush")) == syncs
+
+
+def test_a_disk_that_was_plugged_in_is_seen_by_qmp(tmp_path: Path) -> None:
+    path = tmp_path / "qmp"
+    with qemu(tmp_path, "-qmp", f"unix:{path},server=on,wait=off") as machine:
+        assert machine.seen().disks == ()
+        node = {"driver": "file", "filename": str(tmp_path / "a.raw"), "cache": {"no-flush": True}}
+        machine.command("blockdev-add", **{"driver": "raw", "node-name": "late", "file": node})
+        machine.command("device_add", driver="virtio-blk-pci", drive="late", id="late0")
+        guest = machine.seen()
+        assert [(disk.name, disk.flush) for disk in guest.disks] == [("late0", "ignored")]
+        assert guest.read_from == f"its arguments and {path}"
+
+
+def test_a_monitor_in_use_is_left_alone(tmp_path: Path) -> None:
+    path = str(tmp_path / "qmp")
+    with qemu(tmp_path, *drive(""), "-qmp", f"unix:{path},server=on,wait=off") as machine:
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(path)
+            client.recv(4096)
+            assert "is or may be in use" in machine.seen().read_from
+        assert machine.command("query-status")["status"] == "prelaunch"
+
+
+def test_a_stopped_qemu_delays_nothing_but_its_monitor(tmp_path: Path) -> None:
+    path = str(tmp_path / "qmp")
+    with qemu(tmp_path, *drive(",cache=unsafe"), "-qmp", f"unix:{path},server=on,wait=off") as machine:
+        os.kill(machine.pid, signal.SIGSTOP)
+        try:
+            guest = machine.seen()
+        finally:
+            os.kill(machine.pid, signal.SIGCONT)
+        assert "gave no answer" in guest.read_from and guest.lossy_disks
 
 
 def test_the_filesystem_of_the_image_is_found(tmp_path: Path) -> None:
