@@ -19,7 +19,7 @@ from fstui.report.comparison import Comparison, Side, bar, remarks
 from fstui.report.documents import ComparedSide, ComparisonDocument, ComparisonRow
 from fstui.report.sections import Cell, Report, Row, Section, records, right_cell, verdict_cell
 from fstui.report.stack import medium, stack_line
-from fstui.report.text import GLYPHS, NONE, SPEED_GLYPHS, moment, setting_text, speed_line
+from fstui.report.text import GLYPHS, NONE, SPEED_GLYPHS, moment, setting_text
 
 RANKING_HEADER = ("", "RATE/S", "", "RATIO", "P50", "P99", "FLUSH/SYNC")
 _BAR_WIDTH = 16
@@ -66,8 +66,6 @@ def _notes(comparison: Comparison) -> Iterator[str]:
     equal = {title: values[0] for title, values in _facts(comparison).items() if _equal(values)}
     if text := "; ".join(f"{title} {value}" for title, value in equal.items() if value):
         yield f"The same in {'both' if len(comparison.sides) == 2 else 'all'}: {text}"
-    if len(comparison.sides) == 1 and (speed := speed_line(comparison.sides[0].run.speed)):
-        yield speed
     if comparison.trust.note:
         yield comparison.trust.note
 
@@ -122,7 +120,7 @@ def _side(side: Side) -> ComparedSide:
         simulated=run.simulated,
         verdict=run.verdict,
         confidence=run.confidence,
-        speed=run.speed.answer,
+        speed=side.speed,
     )
 
 
@@ -201,9 +199,7 @@ def _media(target: Target | None) -> str:
 _FACTS: dict[str, Callable[[Side], str]] = {
     "scenario": lambda side: side.run.scenario_name,
     "confidence": lambda side: side.run.confidence,
-    "speed": lambda side: (
-        f"{SPEED_GLYPHS[side.run.speed.answer]} {side.run.speed.answer}" if side.run.speed.title else ""
-    ),
+    "speed": lambda side: f"{SPEED_GLYPHS[side.speed]} {side.speed}" if side.run.speed.title else "",
     "status": lambda side: _status(side.run),
     "host": lambda side: side.run.host.hostname,
     "medium": lambda side: _media(side.run.target),

@@ -18,14 +18,14 @@ from typing import NamedTuple
 import msgspec
 
 from fstui.judge.words import join_words, range_text
-from fstui.model.judgement import NOT_DURABLE, VERDICTS
+from fstui.model.judgement import NOT_DURABLE, VERDICTS, Answer
 from fstui.model.quantities import counted, duration_ns, rate
 from fstui.model.run import Run
 from fstui.model.steps import Step
 from fstui.report.figures import Counts
 from fstui.report.sections import Section
 from fstui.report.stack import stack_line
-from fstui.report.text import moment
+from fstui.report.text import SPEED_GLYPHS, moment
 
 MAX_SIDES = len(ascii_uppercase)
 _EIGHTHS_OF_CELL = " ▏▎▍▌▋▊▉"
@@ -56,6 +56,11 @@ class Side(NamedTuple):
     def run(self) -> Run:
         """The round with the worst verdict."""
         return min(self.rounds, key=lambda run: VERDICTS.index(run.verdict))
+
+    @property
+    def speed(self) -> Answer:
+        """The worst answer of all rounds."""
+        return min((run.speed.answer for run in self.rounds), key=list(SPEED_GLYPHS).index)
 
     @property
     def name(self) -> str:

@@ -55,6 +55,13 @@ def test_the_median_round_represents_its_side() -> None:
     assert found is not None and found.run is middle
 
 
+def test_worst_speed_of_all_rounds_is_shown_without_its_rate() -> None:
+    stalled = replace(screens.RUN.speed, answer="stalls", title="412 ms for one operation")
+    runs = [ran(0, 1, 1.0), replace(ran(0, 2, 1.0), speed=stalled), ran(0, 3, 1.0)]
+    assert Comparison(runs).sides[0].speed == "stalls"
+    assert "412 ms" not in printed(*runs), "the table of the steps has the median of all rounds"
+
+
 def test_a_drift_of_both_sides_leaves_the_ratio() -> None:
     runs = [ran(side, at, drift * (1 + side)) for at, drift in ((1, 1.0), (2, 5.0)) for side in (0, 1)]
     assert str(ratio(*runs)) == "2.00 × (2.00–2.00)"
