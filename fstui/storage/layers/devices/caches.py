@@ -156,7 +156,7 @@ def may_outlive_power_cut(node: Node) -> bool:
 
 
 _HDPARM = r"write-caching =\s+([01]) "
-_SMARTCTL = r"(?m)^Write cache is:\s+(Enabled|Disabled)"
+_SMARTCTL = r"(?m)^Write(?: cache|back Cache) is:\s+(Enabled|Disabled)"
 _FEATURE = r"Current value:\s*(?:0x)?([0-9a-fA-F]+)"
 
 

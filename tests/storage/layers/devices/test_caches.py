@@ -155,11 +155,16 @@ def test_hdparm_cache_setting(box: Box, where: str, output: str, value: str) -> 
     assert read(only_device(box, answering(**{HDPARM: output})), "drive_cache") == (value, HDPARM)
 
 
-def test_smartctl_replaces_hdparm(box: Box) -> None:
+@pytest.mark.parametrize(("hdparm", "smartctl", "value"), [
+    (ToolOutput(error="hdparm is not installed"), "Write cache is:   Enabled\n", "on"),
+    # of a SCSI disk (hdparm 9.65, smartctl 7.4)
+    (ToolOutput(output="\n/dev/sda:\n write-caching = not supported\n"), "Writeback Cache is:   Enabled\n", "on"),
+    (ToolOutput(output="\n/dev/sda:\n write-caching = not supported\n"), "Writeback Cache is:   Disabled\n", "off"),
+])  # fmt: skip
+def test_smartctl_replaces_hdparm(box: Box, hdparm: ToolOutput, smartctl: str, value: str) -> None:
     box.disk("sda", USB)
-    smartctl = ToolOutput(output="Write cache is:   Enabled\n")
-    outputs = {HDPARM: ToolOutput(error="hdparm is not installed"), SMARTCTL: smartctl}
-    assert read(only_device(box, outputs), "drive_cache") == ("on", SMARTCTL)
+    outputs = {HDPARM: hdparm, SMARTCTL: ToolOutput(output=smartctl)}
+    assert read(only_device(box, outputs), "drive_cache") == (value, SMARTCTL)
 
 
 @pytest.mark.parametrize(("answers", "why", "path"), [
