@@ -19,7 +19,7 @@ PACKAGES = (
     "python3-minimal", "libpython3-stdlib", "busybox-static", "kmod", "udev", "util-linux", "mount", "e2fsprogs",
     "xfsprogs", "btrfs-progs",
     "lvm2", "dmsetup", "thin-provisioning-tools", "cryptsetup-bin", "mdadm", "multipath-tools", "bcache-tools",
-    "ksmbd-tools", "hdparm", "nvme-cli", "libeatmydata1", "open-iscsi",
+    "ksmbd-tools", "hdparm", "smartmontools", "nvme-cli", "libeatmydata1", "open-iscsi",
 )  # fmt: skip
 KERNEL_PACKAGE = "linux-image-amd64"
 """The cloud kernel has no AHCI, USB or SAS drivers."""
