@@ -188,7 +188,7 @@ async def test_mouse_selects_text_and_ctrl_c_copies_it(name: str, width: int) ->
 
 async def test_selection_outlives_its_lines_and_ends_with_a_click() -> None:
     app = PreparedApp()
-    async with app.run_test(size=(200, 70)) as pilot:
+    async with app.run_test(size=(80, 70)) as pilot:
         app.action_help()
         await pilot.pause()
         part = app.screen.query("#page DrawnLines").last()  # has fewer lines in 140 columns

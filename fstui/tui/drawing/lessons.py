@@ -65,7 +65,6 @@ _STAGE_TEXTS = (
 _STEP_WIDTH, _RATE_WIDTH, _MIN_BAR_WIDTH = 22, 32, 6
 _ACTION_WIDTH, _MAX_TIME_CELLS = 22, 40
 _RUNNING, _WAITING = "▸", "·"
-_PROSE_WIDTH = 120
 _MIN_QUESTION_WIDTH = 90
 _ALL_MAPS_FROM = 80
 """From this width, the maps of all steps are side by side, because a lesson compares."""
@@ -367,7 +366,7 @@ def prose(text: str, width: int, style: str = "") -> list[Text]:
     lines: list[Text] = []
     for words in filter(None, text.split("\n\n")):
         lines += [line()] if lines else []
-        lines += paragraph(" ".join(words.splitlines()), min(width, _PROSE_WIDTH), style=style)
+        lines += paragraph(" ".join(words.splitlines()), width, style=style)
     return lines
 
 

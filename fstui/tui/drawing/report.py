@@ -24,14 +24,12 @@ from fstui.report.text import GLYPHS, SPEED_GLYPHS
 from fstui.runs.checking import FIT
 from fstui.tui.drawing.cells import (
     Card,
-    fit,
     labelled_lines,
     line,
     name_lines,
     paragraph,
     rule,
     selectable_row,
-    side_by_side,
     spread,
 )
 from fstui.tui.styles import AREA, BAD, FAINT, GOOD, HEAD, KEY, speed_style, verdict_style
@@ -42,8 +40,6 @@ PART_STYLES = {"": "", "arrived": GOOD, "dropped": BAD, "unknown": ""}
 IO_PATH = "I/O path"
 _FULL_PRODUCTS_FROM = 98
 """From this width, the table of products also shows what they recommend, and the consequence of a missed limit."""
-_TERM_WIDTH, _TERM_TEXT_WIDTH, _TERM_COLUMN_FROM, _TWO_TERMS_FROM = 20, 110, 100, 145
-"""From these widths, a term has a column of its own, and two terms are side by side."""
 
 
 class Detail(NamedTuple):
@@ -100,12 +96,15 @@ def section_lines(section: Section, width: int) -> list[Text]:
 
 
 def term_lines(names: Sequence[str], width: int) -> list[Text]:
-    """Draw the meanings of terms, with a blank line between two terms; two terms side by side if there is room."""
-    columns = 2 if width >= _TWO_TERMS_FROM else 1
+    """Draw the meanings of terms, with a blank line between two terms."""
+    from fstui.report import explanation, glossary  # noqa: PLC0415  not needed for the first frame
+
     lines: list[Text] = []
-    for start in range(0, len(names), columns):
-        terms = [_term(name, width // columns) for name in names[start : start + columns]]
-        lines += [*side_by_side(terms, width // columns), line()]
+    for name in names:
+        title = glossary.spelling(name)
+        first, *others = explanation.word_lines(name, width - 3, f"{title}  ")
+        first.stylize(HEAD, 2, len(title) + 2)
+        lines += [line(" ").append_text(first), *(line("   ").append_text(text) for text in others), line()]
     return lines[:-1]
 
 
@@ -114,20 +113,6 @@ def short_term_lines(names: Sequence[str], width: int) -> list[Text]:
     from fstui.report import glossary  # noqa: PLC0415  not needed for the first frame
 
     return name_lines([(glossary.spelling(name), glossary.first_sentence(name)) for name in names], width)
-
-
-def _term(name: str, width: int) -> list[Text]:
-    from fstui.report import explanation, glossary  # noqa: PLC0415  not needed for the first frame
-
-    title = fit(glossary.spelling(name), _TERM_WIDTH - 2)
-    if width < _TERM_COLUMN_FROM:
-        title = title.rstrip()
-        first, *others = explanation.word_lines(name, width - 3, f"{title}  ")
-        first.stylize(HEAD, 2, len(title) + 2)
-        return [line(" ").append_text(first), *(line("   ").append_text(text) for text in others)]
-    texts = explanation.word_lines(name, min(width - _TERM_WIDTH, _TERM_TEXT_WIDTH))
-    leads = [title, *[" " * len(title)] * (len(texts) - 1)]
-    return [line("   ", (lead, HEAD)).append_text(text) for lead, text in zip(leads, texts, strict=True)]
 
 
 def details(run: Run, earlier: Run | None = None) -> list[Detail]:

@@ -114,7 +114,7 @@ class LessonsScreen(BaseScreen):
     def _draw_about(self, width: int, height: int) -> list[Text]:
         planned = self.planned_runs.get(self.chosen.name, [])
         pictures = drawing.pictures(self.chosen, planned, self._taken_lesson, width)
-        how = drawing.how_it_works(width) if self.has_class("-narrow") else []  # a wide screen has it below the list
+        how = [] if self.has_class("-wide") else drawing.how_it_works(width)  # a wide screen has it below the list
         terms = drawing.meanings if self._taken_lesson else drawing.question_terms
         return [*drawing.introduction(self.chosen, width), *pictures, *terms(self.chosen, width), *how]
 
