@@ -14,16 +14,20 @@ FIRST_PID_NAMESPACE = "pid:[4026531836]"
 _OCTAL_ESCAPE = re.compile(rb"\\([0-3][0-7]{2})")
 ON_FROZEN = " (frozen filesystem)"
 """This stands after the name of a system call that waits for the end of a freeze."""
-_GENERIC_CALLS = {64: "write", 68: "pwrite64", 82: "fsync", 83: "fdatasync", 81: "sync", 227: "msync", 267: "syncfs"}
+_GENERIC_CALLS = {
+    46: "ftruncate", 47: "fallocate", 56: "openat", 64: "write", 66: "writev", 68: "pwrite64", 70: "pwritev",
+    81: "sync", 82: "fsync", 83: "fdatasync", 227: "msync", 267: "syncfs", 287: "pwritev2",
+}  # fmt: skip
 SYSTEM_CALLS = {
     "x86_64": {
-        1: "write", 18: "pwrite64", 20: "writev", 26: "msync", 74: "fsync", 75: "fdatasync", 162: "sync", 306: "syncfs",
+        1: "write", 18: "pwrite64", 20: "writev", 26: "msync", 74: "fsync", 75: "fdatasync", 77: "ftruncate",
+        162: "sync", 257: "openat", 285: "fallocate", 296: "pwritev", 306: "syncfs", 328: "pwritev2",
     },
     "aarch64": _GENERIC_CALLS,
     "riscv64": _GENERIC_CALLS,
 }.get(os.uname().machine, {})  # fmt: skip
-"""The calls that write or sync, by their number in /proc/PID/syscall. Empty if the numbers are not known here."""
-_WRITES = frozenset({"write", "pwrite64", "writev"})
+"""The calls that write, sync or create a file, by their number in /proc/PID/syscall. The first argument of a call that
+writes or syncs one file is its descriptor. Empty if the numbers are not known here."""
 _IO_BYTES = rb"(?m)^read_bytes: (\d+)\nwrite_bytes: (\d+)"
 _DELETED = " (deleted)"
 _CGROUP_V1_LIMITS = ("read_bps", "write_bps", "read_iops", "write_iops")
@@ -99,13 +103,20 @@ def stat(pid: int) -> Stat | None:
     )
 
 
-def waits_for_thaw(call: str, wait_channel: str) -> bool:
+def waits_for_thaw(wait_channel: str) -> bool:
     """Return whether a thread waits for the end of a freeze. ``wait_channel``: its /proc/PID/wchan.
 
-    A write that waits for a per-CPU semaphore does (kernel: sb_start_write). The only exception is short: ext4 takes
-    another one to write pages, which only a change of a file's journal mode blocks.
+    A call that changes a frozen filesystem waits for a per-CPU semaphore (kernel: sb_start_write), and so does a store
+    to a mapped file. Other waits for such semaphores are short, for example while a process moves to another cgroup.
     """
-    return call in _WRITES and wait_channel == "percpu_rwsem_wait"
+    return wait_channel == "percpu_rwsem_wait"
+
+
+def threads(pid: int) -> list[int]:
+    try:
+        return [int(name) for name in os.listdir(f"/proc/{pid}/task")]
+    except OSError:
+        return []
 
 
 def children(pid: int) -> list[int]:

@@ -102,6 +102,7 @@ class DatabaseServers(Servers):
             **probe_settings(server.sysbench, server.connection, server.facts),
             "fill": settings.table_counts != self._filled_counts,
             "drop": self._filled_counts is not None,
+            "server_pid": server.pid,
         }
         self._filled_counts = settings.table_counts
         processes = (server.pid,) if server.pid else None

@@ -444,6 +444,12 @@ def test_silence_with_another_cause_is_no_stall(other: Step) -> None:
     assert answered(SSD, step(), other).answer != "stalls"
 
 
+def test_frozen_server_stalls_even_on_a_busy_host() -> None:
+    frozen = replace(silent_server(), frozen_ns=4_000_000_000, trace=(traced(us=40, others=400),))
+    found = answered(SSD, step(), with_figures(frozen, host_cpu_share=0.97, others_cpu_share=0.6))
+    assert found.title == "3.0 s for one operation of “oltp_read_write high”: the filesystem was frozen"
+
+
 def test_busy_host_does_not_explain_a_long_silence() -> None:
     step_of_60_s = replace(silent_server(), elapsed_s=60.0)
     intervals = tuple(Interval(t_s=second, tps=80 * (second <= 10), qps=80, p95_ms=1.0) for second in range(1, 61))

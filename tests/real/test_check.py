@@ -1,10 +1,16 @@
 import json
+import os
+import subprocess
+import sys
 from contextlib import ExitStack
 from pathlib import Path
 
 from fstui.measure.kinds.documents import decode_run
+from fstui.measure.probes.sync_path import blocking_call
+from fstui.measure.probes.sysbench import is_frozen
 from fstui.model.run import Run
-from tests.real import disks, headless
+from fstui.proc import ON_FROZEN
+from tests.real import disks, headless, processes
 from tests.real.hanging import unresponsive_mount
 
 
@@ -71,6 +77,16 @@ def test_frozen_filesystem_stalls_and_is_not_reported_as_lying(workshop: Path) -
             _, run, _ = headless.finish(process)
     assert run.speed.answer == "stalls", run.speed
     assert not headless.rules_against(run)
+
+
+def test_file_creation_on_a_frozen_filesystem_is_named(workshop: Path) -> None:
+    with disks.on_loop(workshop) as storage:
+        with disks.frozen(storage.directory):
+            program = subprocess.Popen([sys.executable, "-c", f"open('{storage.directory}/new', 'x')"])
+            assert processes.eventually(lambda: blocking_call(program.pid) == f"openat{ON_FROZEN}")
+            assert is_frozen(os.getpid())  # because a child is
+        assert program.wait() == 0
+    assert not is_frozen(os.getpid())
 
 
 def test_io_limit_is_named_and_the_disk_is_not_blamed(workshop: Path) -> None:

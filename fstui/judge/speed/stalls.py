@@ -82,7 +82,7 @@ def _stalled_servers(case: Case) -> Iterator[StalledStep]:
         times_s += [step.latency_ns.max / 1e9] if step.latency_ns else []
         longest_s = max(times_s, default=0)
         crowded_out = figures.others_load_processor and longest_s < MAX_CROWDED_OUT_S
-        by_cpu = not unanswered and (figures.limited_by_processor or crowded_out)
+        by_cpu = not (unanswered or step.frozen_ns) and (figures.limited_by_processor or crowded_out)
         if commits and commits.counted and not (commits.existing or by_cpu):
             yield StalledStep(step, round(longest_s * 1e9), unanswered.call if unanswered else "")
 

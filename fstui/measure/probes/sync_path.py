@@ -106,7 +106,7 @@ def blocking_call(pid: int) -> str | None:
     if not number.lstrip("-").isdigit():
         return None
     call = SYSTEM_CALLS.get(int(number), f"system call {number}")
-    return call + ON_FROZEN if waits_for_thaw(call, read_text(f"{pid}/wchan")) else call
+    return call + ON_FROZEN if waits_for_thaw(read_text(f"{pid}/wchan")) else call
 
 
 def is_stopped(pid: int) -> bool:

@@ -7,6 +7,7 @@ Settings: those of the step, those that ``sysbench_program.sysbench`` reads, and
 ``fill``     whether to create the tables; ``drop``: whether to drop them first
 ``waits``    queries for the server's counters, one per line; each row of a result is a name and counters
 ``facts``    whether to examine the sync path of this process
+``server_pid``  the server's process; null if it is not on this host
 """
 
 import contextlib
@@ -15,6 +16,7 @@ import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from fstui import proc
 from fstui.measure.helpers.server_process import FULL_REASON, is_full
 from fstui.measure.probes import sync_path, sysbench_program
 from fstui.measure.probes.sysbench_program import END_LIMIT_S, RunningProgram, find_error, query, sysbench
@@ -99,6 +101,13 @@ def increase(after: int | None, before: int | None) -> int | None:
     return None if after is None or before is None else max(0, after - before)
 
 
+def is_frozen(server_pid: int | None) -> bool:
+    """Return whether a thread of the server, or of one of its processes, waits for the end of a freeze."""
+    processes = [server_pid, *proc.children(server_pid)] if server_pid else []
+    threads = (thread for process in processes for thread in proc.threads(process))
+    return any(proc.waits_for_thaw(proc.read_text(f"/proc/{thread}/wchan")) for thread in threads)
+
+
 class Measurement:
     def __init__(self, settings: dict[str, Any]) -> None:
         self.settings = settings
@@ -108,6 +117,9 @@ class Measurement:
         self.idle_intervals = 0
         self.stopped_ns = 0
         """How long sysbench or this probe was stopped by a signal, or a freezer of their cgroup."""
+        self.frozen_ns = 0
+        """The intervals without a transaction at whose end the server waited for the end of a freeze, plus one second
+        for the parts of each freeze before and after them."""
 
     def on_line(self, line: str) -> None:
         if line.startswith("Threads started!"):
@@ -115,6 +127,8 @@ class Measurement:
         elif interval := sysbench_program.parse_interval(line):
             self.transactions += interval["tps"] * interval.pop("length_s")
             self.idle_intervals = 0 if interval["tps"] else self.idle_intervals + 1
+            if self.idle_intervals and is_frozen(self.settings["server_pid"]):
+                self.frozen_ns += 2_000_000_000 if self.idle_intervals == 1 else 1_000_000_000
             send("figures", intervals=[interval], transactions=round(self.transactions))
 
     def run(self, commands: CommandLines) -> None:
@@ -143,8 +157,9 @@ class Measurement:
             raise ProgramError(find_error(program.text, status))
         if self.started_ns:
             self.send_totals(program.text)
-            stopped = {"longest_cpu_wait_ns": self.stopped_ns} if self.stopped_ns else {}
-            send("done", start_ns=self.started_ns, end_ns=self.ended_ns, delayed_ns=0, **stopped)
+            waits = {"longest_cpu_wait_ns": self.stopped_ns, "frozen_ns": self.frozen_ns}
+            measured = {name: ns for name, ns in waits.items() if ns}
+            send("done", start_ns=self.started_ns, end_ns=self.ended_ns, delayed_ns=0, **measured)
 
     def send_totals(self, text: list[str]) -> None:
         """Send the final figures, and choose the end of the step so that its rate is the one that sysbench printed."""

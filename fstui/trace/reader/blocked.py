@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterator
 
 from fstui import proc
-from fstui.trace.reader.processes import KERNEL_THREAD, threads
+from fstui.trace.reader.processes import KERNEL_THREAD
 from fstui.trace.reader.waits import CALLS_WITH_FILE, SyncWaits
 
 
@@ -31,9 +31,11 @@ class FrozenWrites:
 
 
 def frozen_write(thread: int) -> int | None:
-    """Return the descriptor of the write in which a thread waits for the end of a freeze; None if it does not."""
-    call, fd = _system_call(thread)
-    return fd if proc.waits_for_thaw(call, proc.read_text(f"/proc/{thread}/wchan")) else None
+    """Return the descriptor of the write in which a thread waits for the end of a freeze; None if it does not wait.
+
+    -1: it waits in a call that has no descriptor, or in no system call.
+    """
+    return _system_call(thread)[1] if proc.waits_for_thaw(proc.read_text(f"/proc/{thread}/wchan")) else None
 
 
 def running_syncs() -> Iterator[tuple[int, int]]:
@@ -59,5 +61,5 @@ def _blocked_threads() -> Iterator[int]:
             continue
         if process.state == "D":
             yield pid
-        others = (thread for thread in threads(pid) if thread != pid) if process.threads > 1 else ()
+        others = (thread for thread in proc.threads(pid) if thread != pid) if process.threads > 1 else ()
         yield from (thread for thread in others if (state := proc.stat(thread)) and state.state == "D")

@@ -4,7 +4,6 @@
 thread is known even if the thread ended long before its events are read.
 """
 
-import os
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Literal, NamedTuple
 
@@ -53,7 +52,7 @@ class Lineage:
 def family(roots: Collection[int]) -> list[int]:
     """Return the threads of these processes and of all their descendants."""
     parents = {pid: process.parent for pid in proc.pids() if (process := proc.stat(pid))}
-    return [thread for pid in parents if in_family(pid, parents, roots) for thread in threads(pid)]
+    return [thread for pid in parents if in_family(pid, parents, roots) for thread in proc.threads(pid)]
 
 
 def in_family(pid: int, parents: Mapping[int, int], roots: Collection[int]) -> bool:
@@ -62,13 +61,6 @@ def in_family(pid: int, parents: Mapping[int, int], roots: Collection[int]) -> b
             return True
         pid = parents.get(pid, 0)
     return False
-
-
-def threads(pid: int) -> list[int]:
-    try:
-        return [int(name) for name in os.listdir(f"/proc/{pid}/task")]
-    except OSError:
-        return []
 
 
 class TracedProcess(NamedTuple):
