@@ -111,18 +111,11 @@ def conclude(counts: WatchCounts, filesystems: Sequence[Target] = ()) -> WatchCo
     min_wait_ns = MIN_WAIT_SHARE * counts.elapsed_s * 1e9
     if longest.waited_ns < min_wait_ns:
         longest_kernel_ns = max((row.waited_ns for row in counts.waits if row.kernel), default=0)
-        lead = (
-            "Only kernel threads wait for long."
-            if longest_kernel_ns >= min_wait_ns
-            else "No program waits long for syncs."
-        )
-        if longest_kernel_ns > longest.waited_ns:
-            lead += " Of the programs,"
-        share, per_s = longest.waited_ns / 1e9 / counts.elapsed_s, longest.syncs / counts.elapsed_s
-        sentence = (
-            f"{lead} {longest.program_label} waits most: it spends {percent(share, 1)} of its time in {rate(per_s)} "
-            f"syncs/s that take {duration_ns(longest.mean_ns)} each."
-        )
+        is_kernel = longest_kernel_ns >= min_wait_ns
+        lead = "Only kernel threads wait for long" if is_kernel else "No program waits long for syncs"
+        of_programs = "of the programs, " if longest_kernel_ns > longest.waited_ns else ""
+        waits = _share_of_time(longest, counts.elapsed_s)
+        sentence = f"{lead}: in {counts.elapsed_s:.1f} s, {of_programs}{longest.program_label} waited most, {waits}."
         return WatchConclusion("nobody", sentence)
     # a program that syncs rarely may wait for the writes of its own data, and delay the other programs
     min_wait_ns = max(min_wait_ns, longest.waited_ns * MIN_VICTIM_SHARE)
@@ -175,10 +168,10 @@ def _missing_times_reason(program: WaitingProgram, counts: WatchCounts) -> str:
 def _conclude_from_times(program: WaitingProgram, counts: WatchCounts, disk: AwaitedDisk) -> WatchConclusion:
     per_s, share = program.syncs / counts.elapsed_s, program.waited_ns / 1e9 / counts.elapsed_s
     who, where, mean = program.program_label, program.file_label, duration_ns(program.mean_ns)
-    average, is_quick = f"An average sync takes {mean}", program.mean_ns <= QUICK_SYNC_NS
-    syncs = f"{who} makes {rate(per_s)} syncs/s of {where} {_time_in_syncs(share)}."
+    is_quick = program.mean_ns <= QUICK_SYNC_NS
     if is_quick and share < MIN_QUICK_SYNC_SHARE:
-        return WatchConclusion("nobody", f"{average}: {syncs} {disk.time_text}.")
+        waits = f"{who} waited {_share_of_time(program, counts.elapsed_s)} ({where})"
+        return WatchConclusion("nobody", f"Syncs are quick: in {counts.elapsed_s:.1f} s, {waits}. {disk.time_text}.")
     waits_for_disk = disk.time_ns >= MAIN_CAUSE_SHARE * program.mean_ns
     if waits_for_disk and not is_quick:
         sentence = (
@@ -190,7 +183,9 @@ def _conclude_from_times(program: WaitingProgram, counts: WatchCounts, disk: Awa
     if not waits_for_disk and (conclusion := _conclude_above_disk(program, counts, waits)):
         return conclusion
     if is_quick:
-        return WatchConclusion("program", f"The program syncs too often: {syncs} {average}. {disk.time_text}.")
+        syncs = f"{who} makes {rate(per_s)} syncs/s of {where} {_time_in_syncs(share)}."
+        average = f"An average sync takes {mean}. {disk.time_text}."
+        return WatchConclusion("program", f"The program syncs too often: {syncs} {average}")
     slow = "A layer above the disk is slow" if disk.upper else "The filesystem is slow"
     commits = _commits(program.worst_row.device, counts.commits, counts.elapsed_s)
     return WatchConclusion("filesystem", f"{slow}: {waits}{commits}.")
@@ -322,6 +317,12 @@ def _program(rows: Sequence[FileWaits]) -> WaitingProgram:
         device_ns=sum((row.device_ns or 0) * row.syncs for row in timed_rows) / max(1, timed_syncs),
         cpu_ns=sum(row.cpu_ns for row in rows),
     )
+
+
+def _share_of_time(program: WaitingProgram, elapsed_s: float) -> str:
+    """Return ``4.5 % of its time, for 116 syncs/s of 391 µs``."""
+    share, per_s = program.waited_ns / 1e9 / elapsed_s, program.syncs / elapsed_s
+    return f"{percent(share, 1)} of its time, for {rate(per_s)} syncs/s of {duration_ns(program.mean_ns)}"
 
 
 def _time_in_syncs(share: float) -> str:

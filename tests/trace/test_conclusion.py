@@ -43,13 +43,17 @@ def watched(*rows: FileWaits, **more: object) -> WatchCounts:
             "cpu",
             "Up to 75\xa0% of its wait may be for a CPU",
         ),
-        ([waiting(8_000, 0.12, 0.09)], "nobody", "An average sync takes 120 µs: mariadbd (50) makes 800 syncs/s of"),
+        (
+            [waiting(8_000, 0.12, 0.09)],
+            "nobody",
+            "Syncs are quick: in 10.0 s, mariadbd (50) waited 9.6\xa0% of its time, for 800 syncs/s of",
+        ),
         ([waiting(45_000, 0.12, 0.09)], "program", "spends 54\xa0% of its time in them"),
         (
             [waiting(10, 2.0, 1.0)],
             "nobody",
-            "No program waits long for syncs. mariadbd (50) waits most: it spends 0.2\xa0% of its time in 1.00 syncs/s "
-            "that take 2.0 ms each",
+            "No program waits long for syncs: in 10.0 s, mariadbd (50) waited most, 0.2\xa0% of its time, for 1.00 "
+            "syncs/s of 2.0 ms.",
         ),
         ([], "nobody", "No program waits for a sync: in 10.0 s, none requested one"),
         (
@@ -245,7 +249,7 @@ def test_a_disk_below_a_loop_is_judged_by_its_own_time() -> None:
 def test_kernel_threads_that_wait_are_mentioned() -> None:
     rows = waiting(10, 2.0, 1.0), waiting(900, 40.0, 38.0, kernel=True, program="kworker")
     assert conclude(watched(*rows)).sentence.startswith(
-        "Only kernel threads wait for long. Of the programs, mariadbd (50)"
+        "Only kernel threads wait for long: in 10.0 s, of the programs, mariadbd (50)"
     )
 
 
@@ -353,7 +357,7 @@ def test_unknown_speed_names_the_reason(flushes: int, reason: str) -> None:
 
 def test_conclusion_names_why_a_longer_row_does_not_count() -> None:
     found = conclude(watched(waiting(10, 30.0, 1.0, kernel=True, program="kworker"), waiting(10, 2.0, 1.0)))
-    assert "No program waits long for syncs. Of the programs, mariadbd (50) waits most" in found.sentence
+    assert "No program waits long for syncs: in 10.0 s, of the programs, mariadbd (50) waited most" in found.sentence
 
 
 def test_a_filesystem_above_the_waited_for_one_is_not_judged() -> None:
