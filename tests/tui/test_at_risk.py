@@ -76,10 +76,17 @@ async def test_r_shows_the_risk_and_escape_returns_to_the_watch() -> None:
 def test_files_of_a_program_in_one_directory_share_a_row() -> None:
     files = [file(f"/tmp/{name}", "mypy (2724)", dirty_bytes=4096, oldest_s=2.0) for name in "abc"]
     state = AtRisk(files=(*files, file("/tmp/synced", "mypy (2724)"), file("/srv/d", "dd (9)", dirty_bytes=4096)))
-    head, *lines = (text.plain for text in rows(RiskView(screens.DATA, state), 96))
+    head, *lines = (text.plain for text in rows(RiskView(screens.DATA, state), 96, 3))
     assert "≤ IN CACHE" not in head, "no file has any"
     assert lines[0].split() == ["mypy", "(2724)", "2.0", "s", "12", "KiB", "0", "3", "/tmp"]
     assert len(lines) == 2 and lines[1].split()[-1] == "/srv/d"
+
+
+def test_a_few_files_have_rows_of_their_own() -> None:
+    files = tuple(file(f"/tmp/{name}", "mypy (2724)", dirty_bytes=4096) for name in "abc")
+    for max_files, number in ((3, 3), (2, 1)):
+        head, *lines = (text.plain for text in rows(RiskView(screens.DATA, AtRisk(files=files)), 96, max_files))
+        assert len(lines) == number and ("FILES" in head) == (number == 1)
 
 
 def test_unsafe_filesystem_warns_in_red_in_the_first_line() -> None:
@@ -87,7 +94,7 @@ def test_unsafe_filesystem_warns_in_red_in_the_first_line() -> None:
     first, *_ = lines = total(view, 80)
     assert first.plain.strip().startswith("✗ NOT DURABLE: even synced data on /srv/queue is at risk.")
     assert any(span.style == BAD and span.end > 50 for span in first.spans)
-    shown = " ".join(text.plain for text in (*lines, *rows(view, 80)))
+    shown = " ".join(text.plain for text in (*lines, *rows(view, 80, 9)))
     assert "No counted file" not in shown and "has bytes at risk" not in shown
     assert "unsynced bytes; synced bytes are not counted" in shown
 
@@ -96,7 +103,7 @@ def test_only_shown_columns_are_explained() -> None:
     screen = AtRiskScreen(screens.DATA)
     for amount in ("dirty_bytes", "cached_bytes"):
         exposed = file("/srv/d", "dd (9)", **{amount: MIB})
-        shown = rows(replace(screen.view, state=AtRisk(files=(exposed,))), 100)
+        shown = rows(replace(screen.view, state=AtRisk(files=(exposed,))), 100, 9)
         explained = screen._draw_about(100, 0)
         assert all(
             ("IN CACHE" in "\n".join(map(str, part))) is (amount == "cached_bytes") for part in (shown, explained)
@@ -107,7 +114,7 @@ def test_a_single_row_has_no_bar() -> None:
     files = [file(f"/srv/{name}/data", f"{name} (9)", dirty_bytes=MIB) for name in ("one", "two")]
     for number in (1, 2):
         screen = AtRiskScreen(screens.DATA)
-        shown = rows(replace(screen.view, state=AtRisk(files=tuple(files[:number]))), 120)
+        shown = rows(replace(screen.view, state=AtRisk(files=tuple(files[:number]))), 120, 9)
         explained = "\n".join(map(str, screen._draw_about(120, 0)))
         assert ("━" in str(shown[1])) is ("A bar" in explained) is (number == 2)
         assert "number of names" not in explained, "there are none"
@@ -129,7 +136,7 @@ def test_charts_show_the_highest_age_and_number_of_names() -> None:
     for moment in (Moment(9 * MIB, 1.0, 1), Moment(0, 12.0, 7)) * 150:
         recent.add(0.1, moment)
     text = "\n".join(line.plain for line in last_minutes(recent, None, 160, 12))
-    assert "peak 9.0 MiB" in text and "peak 12 s" in text and "peak 7" in text
+    assert "peak 9 MiB" in text and "peak 12 s" in text and "peak 7" in text
 
 
 def test_the_last_column_of_a_chart_is_the_last_second() -> None:
@@ -145,7 +152,7 @@ def test_the_last_column_of_a_chart_is_the_last_second() -> None:
 def test_the_log_of_a_program_is_named_below_the_table() -> None:
     database = program("postgres", 7, dirty_bytes=8192, log="/srv/data/wal/0001", log_bytes=4096)
     state = AtRisk(files=(file("/srv/data/base/1", "postgres (7)", dirty_bytes=4096),), programs=(database,))
-    *_, row, note = (text.plain for text in rows(RiskView(screens.DATA, state), 120))
+    *_, row, note = (text.plain for text in rows(RiskView(screens.DATA, state), 120, 9))
     assert row.split()[-1] == "base/1", "paths are relative to the mount point"
     assert note == f"   postgres (7): {bytes_in_log(database)}", "as on the command line"
     assert "4 KiB of its unsynced bytes are in …/wal/0001, the file that it syncs most often" in note

@@ -116,7 +116,7 @@ def test_a_quiet_second_has_no_latency() -> None:
 
 
 def of_programs(recent: RecentSamples[IoStats], width: int, height: int) -> Sequence[Text]:
-    return last_minutes("all programs", SYNC_FIGURES, recent, total, width=width, height=height)
+    return last_minutes("all programs", SYNC_FIGURES, recent, width=width, height=height)
 
 
 def test_without_a_trace_only_devices_are_charted() -> None:
@@ -214,8 +214,11 @@ def test_only_a_busy_device_has_a_second_colour(busy_ms: int, styles: set[str]) 
     assert {str(span.style) for span in areas} - {TIME} == styles
 
 
-def test_a_chart_is_not_higher_than_useful() -> None:
-    assert len(of_programs(watched(*[SECOND] * 60), 200, 90)) == 2 * 32 + 2
+@pytest.mark.parametrize("width", [40, 80, 120, 200])
+def test_the_peak_is_that_of_a_second_at_any_width(width: int) -> None:
+    stalled = replace(SECOND, waits=(replace(SECOND.waits[0], syncs=1, ended_ns=900 * MS),))
+    lines = of_programs(watched(*[SECOND] * 20, stalled, *[SECOND] * 19), width, 20)
+    assert any(re.search("mean of the syncs +peak 900 ms", line.plain) for line in lines)
 
 
 async def after_ticks(app: PreparedApp, number: int) -> Sequence[str]:

@@ -32,7 +32,7 @@ from fstui.tui.drawing.cells import (
     used_columns,
 )
 from fstui.tui.drawing.charts import Figure
-from fstui.tui.iostats import RecentSamples, maximum
+from fstui.tui.iostats import RecentSamples
 from fstui.tui.styles import FAINT, TIME, verdict_style
 
 BAR, _BAR_CELLS, _MIB = " ", 8, 1 << 20
@@ -60,7 +60,7 @@ class RiskView(msgspec.Struct, frozen=True):
 
 
 class Moment(NamedTuple):
-    """The most that was at risk at one time or in a period, for the charts."""
+    """What was at risk at one time, for the charts."""
 
     bytes: int
     oldest_s: float
@@ -89,16 +89,10 @@ def moment_of(state: AtRisk) -> Moment:
     )
 
 
-def _most(moments: Sequence[Moment]) -> Moment:
-    """Return the maximum of each number, because they may be highest at different times."""
-    bytes_, oldest_s, names = zip(*moments, strict=True)
-    return Moment(max(bytes_), max(oldest_s), maximum(names))
-
-
 def last_minutes(recent: RecentSamples[Moment], now: Moment | None, width: int, height: int) -> Sequence[Text]:
     """Draw the charts, whose last column is the last second."""
     return charts.last_minutes(
-        "over time", _FIGURES, recent, _most, width=width, height=height, cell_s=_CELL_S, now=now, always=(BYTES,)
+        "over time", _FIGURES, recent, width=width, height=height, cell_s=_CELL_S, now=now, always=(BYTES,)
     )
 
 
@@ -121,12 +115,16 @@ def total(view: RiskView, width: int) -> list[Text]:
     return lines
 
 
-def rows(view: RiskView, width: int) -> list[Text]:
-    """Draw the files at risk of each program and directory, the most bytes first, then new names, notes, caveats."""
+def rows(view: RiskView, width: int, max_files: int) -> list[Text]:
+    """Draw the files at risk, the most bytes first, then new names, notes, caveats.
+
+    If there are more than ``max_files``, the files of a program in one directory share a row.
+    """
     state, groups = view.state or AtRisk(), defaultdict[object, list[FileAtRisk]](list)
-    for file in state.files:
-        if file.bytes or file.direct:
-            groups[file.programs, PurePath(file.path).parent, file.direct].append(file)
+    at_risk_files = [file for file in state.files if file.bytes or file.direct]
+    for index, file in enumerate(at_risk_files):
+        place = PurePath(file.path).parent if len(at_risk_files) > max_files else index
+        groups[file.programs, place, file.direct].append(file)
     files = sorted(groups.values(), key=lambda group: -_bytes(group))
     max_bytes = _bytes(files[0]) if len(files) > 1 else 0  # a single bar compares nothing
     cells = [_file_cells(group, max_bytes) for group in files]
@@ -168,6 +166,6 @@ def _file_cells(group: Sequence[FileAtRisk], max_bytes: int) -> tuple[str, ...]:
         size(cached_bytes) if (cached_bytes := sum(each.cached_bytes for each in group)) else NONE,
         plain_meter(_bytes(group) / max_bytes, _BAR_CELLS) if max_bytes else "",
         NONE if file.syncs is None else count(sum(each.syncs or 0 for each in group)),
-        count(len(group)),
+        count(len(group)) if other_files else "",
         str(PurePath(file.path).parent) + " (O_DIRECT)" * file.direct if other_files else file.file_label,
     )

@@ -15,14 +15,12 @@ from fstui.model.quantities import duration_ns, percent, rate
 from fstui.model.steps import TimelinePoint
 from fstui.report.latency_map import LogScale, round_bounds, with_ends
 from fstui.tui.drawing.cells import StyledText, fit, fit_right, line, rule
-from fstui.tui.iostats import IoStats, RecentSamples, Sample, sum_devices, total
+from fstui.tui.iostats import IoStats, RecentSamples, Sample, maximum, sum_devices
 from fstui.tui.styles import AREA, FAINT, HEAD, TIME, WARNING
 
 MIN_AREA_LINES = 5
 """Height of a rule, a name, two lines of chart and the time axis."""
-_MAX_CHART_LINES = 32
-"""Maximum height of a chart and its name. A taller chart would show no more detail."""
-_LABEL_WIDTH = 8
+LABEL_WIDTH = 8
 _WIDE_SCREEN = 110
 _MIN_MINUTES_S = 150
 """Times from this length are in minutes."""
@@ -152,6 +150,12 @@ SYNC_FIGURES = (
 """The figures to chart for the programs that wait and for their devices, in the same order of layouts."""
 
 
+class _Chart(NamedTuple):
+    figure: Figure
+    values: tuple[float | None, ...]
+    """The highest value in each half cell; None if it was not measured."""
+
+
 class Layout(NamedTuple):
     columns: int
     chart_width: int
@@ -164,24 +168,24 @@ class Layout(NamedTuple):
 def chart_layout(width: int, max_columns: int = 3) -> Layout:
     columns = min(1 if width < 66 else 2 if width < 160 else 3, max_columns)
     chart_width = (width - 2) // columns
-    return Layout(columns, chart_width, chart_width - _LABEL_WIDTH - 2, 4 if width >= _WIDE_SCREEN else 10)
+    return Layout(columns, chart_width, chart_width - LABEL_WIDTH - 2, 4 if width >= _WIDE_SCREEN else 10)
 
 
 def last_minutes(
     name: str,
     figures: tuple[tuple[Figure, ...], ...],
     recent: RecentSamples[Sample],
-    join: Callable[[Sequence[Sample]], Any],
     *,
     width: int,
     height: int,
     cell_s: int | None = None,
     now: Sample | None = None,
     always: tuple[Figure, ...] = (),
+    stats_of: Callable[[Sample], Any] = lambda sample: sample,
 ) -> Sequence[Text]:
-    """Draw area charts of samples. ``join`` combines the samples of half a cell. ``now``: the last cell.
+    """Draw area charts of samples. A half cell shows the highest of its samples. ``now``: the last cell.
 
-    ``always``: the figures to chart if all are 0.
+    ``always``: the figures to chart if all are 0. ``stats_of`` returns the numbers of a sample.
     """
     if height < MIN_AREA_LINES:
         return ()
@@ -191,26 +195,27 @@ def last_minutes(
     first_s, last_s = recent.time_range_s(cell_s, half_cells)
     if not last_s:  # no cell is complete
         return (rule(width, name, "measuring"),) if recent.end_s else ()
-    series = [join(samples) if samples else None for samples in recent.series(cell_s, half_cells)]
-    series += [now, now] if now is not None else []
-    shown = _nonzero(figures[layout.columns - 1], series) or always
+    series = recent.series(cell_s, half_cells) + ([[now], [now]] if now is not None else [])
+    parts = [list(map(stats_of, samples)) for samples in series]
+    shown = [chart for chart in _charts(figures[layout.columns - 1], parts) if any(chart.values)]
+    shown = shown or _charts(always, parts)
     if not shown:
         # The second that follows the last complete cell is not in the series.
-        newest = [join(samples) for samples in recent.series(1, 2) if samples]
-        if _nonzero(figures[0], newest):
+        newest = [list(map(stats_of, samples)) for samples in recent.series(1, 2)]
+        if any(any(chart.values) for chart in _charts(figures[0], newest)):
             return (rule(width, name, "measuring"),)
         return (rule(width, name, f"nothing in the last {_duration(min(last_s, last_s - first_s))}"),)
     if len(shown) < layout.columns:  # fewer and wider charts
-        figures = (shown,) * len(figures)
+        figures = (tuple(chart.figure for chart in shown),) * len(figures)
         return last_minutes(
-            name, figures, recent, join, width=width, height=height, cell_s=cell_s, now=now, always=always
+            name, figures, recent, width=width, height=height, cell_s=cell_s, now=now, always=always, stats_of=stats_of
         )
-    measured = [sample is not None and any(figure.value(sample) is not None for figure in shown) for sample in series]
+    measured = [set(values) != {None} for values in zip(*(chart.values for chart in shown), strict=True)]
     remarks = ["gaps: not measured"] * (not all(measured[measured.index(True) :]))
     remarks += [f"redrawn every {cell_s} s"] * (now is None)
     ends = ("ago", "now") if now is not None else ("earlier", f"≤ {cell_s} s ago")
     times = f"{_duration(last_s - first_s)} {ends[0]}", ends[1]
-    return (rule(width, name, ", ".join(remarks)), *_areas(shown, tuple(series), times, layout, height - 1))
+    return (rule(width, name, ", ".join(remarks)), *_areas(tuple(shown), times, layout, height - 1))
 
 
 def device_minutes(
@@ -218,42 +223,37 @@ def device_minutes(
 ) -> Sequence[Text]:
     """Draw area charts of what these devices did together."""
 
-    def join(samples: Sequence[Mapping[str, IoStats]]) -> IoStats:
-        return total(sum_devices(sample[device] for device in devices if device in sample) for sample in samples)
+    def stats_of(sample: Mapping[str, IoStats]) -> IoStats:
+        return sum_devices(sample[device] for device in devices if device in sample)
 
-    return last_minutes(name, DEVICE_FIGURES, recent, join, width=width, height=height)
+    return last_minutes(name, DEVICE_FIGURES, recent, width=width, height=height, stats_of=stats_of)
+
+
+def _charts(figures: Sequence[Figure], parts: Sequence[Sequence[Any]]) -> list[_Chart]:
+    return [_Chart(figure, tuple(maximum(map(figure.value, part)) for part in parts)) for figure in figures]
 
 
 @lru_cache(maxsize=4)  # the series changes only when a cell is full, but the screen is drawn every second
-def _areas(
-    figures: tuple[Figure, ...], series: tuple[Any, ...], times: tuple[str, str], layout: Layout, height: int
-) -> tuple[Text, ...]:
-    """Draw area charts of a series with two samples per cell. ``times``: the labels at both ends of the time axis."""
+def _areas(shown: tuple[_Chart, ...], times: tuple[str, str], layout: Layout, height: int) -> tuple[Text, ...]:
+    """Draw area charts. ``times``: the labels at both ends of the time axis."""
     # a last row that is less than half full is left out: the other charts become higher
-    rows = max(min((height - 1) // 4, floor(len(figures) / layout.columns + 0.5)), 1)
-    chart_height = min((height - 1) // rows, _MAX_CHART_LINES)
+    rows = max(min((height - 1) // 4, floor(len(shown) / layout.columns + 0.5)), 1)
+    chart_height = (height - 1) // rows
     lines = []
-    for start in range(0, min(rows * layout.columns, len(figures)), layout.columns):
-        shown = figures[start : start + layout.columns]
-        charts = [_area(figure, series, layout.cells, chart_height) for figure in shown]
+    for start in range(0, min(rows * layout.columns, len(shown)), layout.columns):
+        charts = [area_chart(*chart, layout.cells, chart_height) for chart in shown[start : start + layout.columns]]
         lines += [line(*(span for chart in charts for span in chart[index])) for index in range(chart_height)]
     begin, end = times
     axis = f"{begin}{fit_right(end, layout.cells - len(begin))}"
-    return (*lines, line((fit(" " * (_LABEL_WIDTH + 1) + axis, layout.chart_width) * len(shown), FAINT)))
+    return (*lines, line((fit(" " * (LABEL_WIDTH + 1) + axis, layout.chart_width) * len(charts), FAINT)))
 
 
-def _nonzero(figures: Sequence[Figure], series: Sequence[Any]) -> tuple[Figure, ...]:
-    """Return the figures that are not always 0."""
-    known = [sample for sample in series if sample is not None]
-    return tuple(figure for figure in figures if any(figure.value(sample) for sample in known))
-
-
-def _area(figure: Figure, series: Sequence[Any], cells: int, height: int) -> list[list[StyledText]]:
-    values = [None if sample is None else figure.value(sample) for sample in series]
+def area_chart(figure: Figure, values: Sequence[float | None], cells: int, height: int) -> list[list[StyledText]]:
+    """Draw an area chart. ``values``: two for each cell."""
     highest, rows = max(value for value in values if value is not None), height - 1
     top = round_up(max(highest, figure.min_scale))
-    title, peak = f"   {figure.name}", f"peak {figure.to_text(highest)}"
-    drawn = [[(title, HEAD), (f"{fit_right(peak, _LABEL_WIDTH + 1 + cells - len(title))} ", FAINT)]]
+    title, peak = f"   {figure.name}", f"peak {without_zeros(figure.to_text(highest))}"
+    drawn = [[(title, HEAD), (f"{fit_right(peak, LABEL_WIDTH + 1 + cells - len(title))} ", FAINT)]]
     tick = without_zeros(figure.to_text(top))
     # zero is one dot high; an unknown value has no dot
     dots = [0 if value is None else max(floor(min(value / top, 1) * rows * 4 + 0.5), 1) for value in values]
@@ -261,7 +261,7 @@ def _area(figure: Figure, series: Sequence[Any], cells: int, height: int) -> lis
         label = tick if row == rows - 1 else "0" if row == 0 else ""
         area = "".join(braille_cell(left, right, row) for left, right in zip(dots[::2], dots[1::2], strict=True))
         style = WARNING if (row + 0.5) / rows * top >= figure.warning_from else figure.colour
-        drawn.append([(f"{label:>{_LABEL_WIDTH - 1}} {'┤' if label else '│'}", FAINT), (area, style), (" ", "")])
+        drawn.append([(f"{label:>{LABEL_WIDTH - 1}} {'┤' if label else '│'}", FAINT), (area, style), (" ", "")])
     return drawn
 
 

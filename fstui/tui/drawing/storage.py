@@ -51,16 +51,16 @@ COLUMNS = (
     Column("BUSY", 6),
     Column("READ/S", 7, right=True),
     Column("WRITE/S", 7, right=True, gap=2),
-    Column("MB/S", 7, right=True),
+    Column("MiB/S", 7, right=True),
     Column("W_AWAIT", 7, right=True, gap=2),
     Column("FLUSH/S", 7, right=True),
     Column("F_AWAIT", 7, right=True),
     Column(_TREND, 12, gap=2),
     Column("FLAG", gap=2),
 )
-_EXPENDABLE = ("READ/S", "MB/S", "W_AWAIT", _TREND, "WRITE/S", "TYPE", "BUSY", "USED", "ON DEVICE", "F_AWAIT", "FREE")
+_EXPENDABLE = ("READ/S", "MiB/S", "W_AWAIT", _TREND, "WRITE/S", "TYPE", "BUSY", "USED", "ON DEVICE", "F_AWAIT", "FREE")
 """The columns that a narrow screen leaves out, in this order."""
-_IO_COLUMNS = ("READ/S", "WRITE/S", "MB/S", "W_AWAIT", "FLUSH/S", "F_AWAIT", "BUSY", _TREND)
+_IO_COLUMNS = ("READ/S", "WRITE/S", "MiB/S", "W_AWAIT", "FLUSH/S", "F_AWAIT", "BUSY", _TREND)
 _MEASURED_ROWS = 100
 """The columns are as wide as the texts of this many rows, because there may be thousands of rows."""
 SORTS = {"flag": "FLAG", "mount": "MOUNT", "used": "USED", "busy": "BUSY", "writes": "WRITE/S", "flushes": "FLUSH/S"}
@@ -334,7 +334,7 @@ def _row(
         "FREE": "–" if bytes_ is None else short_size(bytes_),
         "READ/S": number(stats.per_s("reads")),
         "WRITE/S": number(stats.per_s("writes")),
-        "MB/S": "–" if (written := stats.per_s("written_bytes")) is None else f"{written / 1e6:.1f}",
+        "MiB/S": "–" if (written := stats.per_s("written_bytes")) is None else f"{written / (1 << 20):.1f}",
         "W_AWAIT": _ms(stats.ms_per_write),
         "FLUSH/S": number(stats.per_s("flushes")),
         "F_AWAIT": _ms(stats.ms_per_flush),

@@ -61,12 +61,12 @@ class AtRiskScreen(LiveWatchScreen):
 
     def compose(self) -> ComposeResult:
         yield self.lines("title", lambda width, _: [drawing.title(self.view, width)], classes="line")
-        yield self.lines("total", self._draw_total, never_shrinks=True)
-        yield self.lines("files", self._draw_files, frame=True, never_shrinks=True)
+        yield self.lines("total", self._draw_total, shrinks_late=True)
+        yield self.lines("files", self._draw_files, frame=True, shrinks_late=True)
         yield self.lines("minutes", self._draw_minutes, classes="rest", frame=True)
         with ItemGrid(id="notes"):
-            yield self.lines("about", self._draw_about, classes="wide", frame=True, never_shrinks=True)
-            yield self.lines("path", self._draw_path, classes="huge", frame=True, never_shrinks=True)
+            yield self.lines("about", self._draw_about, classes="wide", frame=True, shrinks_late=True)
+            yield self.lines("path", self._draw_path, classes="huge", frame=True, shrinks_late=True)
         yield self.footer_lines()
 
     async def start(self) -> WatchInProgress:
@@ -83,7 +83,7 @@ class AtRiskScreen(LiveWatchScreen):
 
     def _draw_files(self, width: int, height: int) -> list[Text]:
         top = [rule(width, "files and directories")] if self.part("files").has_frame else []
-        return [*top, *drawing.rows(self.view, width)]
+        return [*top, *drawing.rows(self.view, width, self.size.height // 4)]
 
     def _draw_minutes(self, width: int, height: int) -> Sequence[Text]:
         now = drawing.moment_of(self.view.state) if self.view.state else None

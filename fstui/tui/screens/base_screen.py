@@ -88,10 +88,10 @@ class BaseScreen(Screen[None]):
         classes: str = "",
         full_height: Callable[[], int] | None = None,
         frame: bool = False,
-        never_shrinks: bool = False,
+        shrinks_late: bool = False,
     ) -> DrawnLines:
         """Return a part of the screen. See DrawnLines for the options."""
-        part = DrawnLines(draw, full_height=full_height, frame=frame, never_shrinks=never_shrinks, id=id)
+        part = DrawnLines(draw, full_height=full_height, frame=frame, shrinks_late=shrinks_late, id=id)
         part.set_classes(classes)
         return part
 

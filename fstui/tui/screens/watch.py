@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from fstui.runs.watch import WatchInProgress
 
 WAITS = (
-    Column("PROGRAM", 22, gap=0),
+    Column("PROGRAM", 28, gap=0),
     Column("SYNCS/S", 7, right=True),
     Column("P50", 7, right=True, gap=2),
     Column("P99", 7, right=True, gap=2, from_width=96),
@@ -49,7 +49,7 @@ WAITS = (
     Column("WAITING", 7, right=True, gap=2, from_width=60),
     Column("FILE", gap=2, from_width=60, cut="left"),
 )
-_WIDE_SCREEN, _LONG_NAME_WIDTH = 104, 28
+_WIDE_SCREEN = 104
 _CELL_S = 4  # of the charts; their last column is the last second
 _MIN_SAMPLE_S = 0.5  # a shorter second, after a late one, is charted with the next: its rates are not exact
 DEVICES = (
@@ -137,12 +137,13 @@ class WatchScreen(LiveWatchScreen):
     HELP_TEXT = (
         "The table shows the programs that wait for a sync on this filesystem in this second. Syncs are fsync and "
         "similar calls, O_DSYNC writes, and syncs through io_uring. P50, P99 and MAX are the times of a whole sync. "
-        "DEVICE MEAN is the part that the devices take, on average; CPU WAIT ≤ is the part that may have been a wait "
-        "for a CPU. WAITING is the share of the time in which a program waits. FILE is relative to the mount point. "
-        "Then come all devices of this filesystem with their own times. The charts show averages and the longest sync, "
-        "of all programs together and of the devices that the titles name. fstui writes no test data. Without root, "
-        "the screen shows only what /proc reports: the devices' counters and the processes that write. A narrow "
-        "terminal leaves out some columns."
+        "DEVICE MEAN is the part that the devices take, on average. A request does not name its program, so this is "
+        "the mean of all programs, but at most that of the row's own syncs. CPU WAIT ≤ is the part that may have been "
+        "a wait for a CPU; both parts may overlap. WAITING is the share of the time in which a program waits. FILE is "
+        "relative to the mount point. Then come all devices of this filesystem with their own times. The charts show "
+        "all programs together and the devices that the title names; each column is the highest of its seconds. fstui "
+        "writes no test data. Without root, the screen shows only what /proc reports: the devices' counters and the "
+        "processes that write. A narrow terminal leaves out some columns."
     )
 
     def __init__(self, target: Target) -> None:
@@ -162,10 +163,10 @@ class WatchScreen(LiveWatchScreen):
 
     def compose(self) -> ComposeResult:
         yield self.lines("title", self._draw_title, classes="line")
-        yield self.lines("sentence", self._draw_sentence, never_shrinks=True)
+        yield self.lines("sentence", self._draw_sentence, shrinks_late=True)
         with ItemGrid(id="both"):
-            yield self.lines("waits", self._draw_waits, frame=True, never_shrinks=True)
-            yield self.lines("devices", self._draw_devices, frame=True, never_shrinks=True)
+            yield self.lines("waits", self._draw_waits, frame=True, shrinks_late=True)
+            yield self.lines("devices", self._draw_devices, frame=True, shrinks_late=True)
         yield self.lines("minutes", self._draw_minutes, classes="rest", frame=True)
         yield self.footer_lines()
 
@@ -210,12 +211,12 @@ class WatchScreen(LiveWatchScreen):
     def _draw_minutes(self, width: int, height: int) -> Sequence[Text]:
         name = " · ".join(("all programs", " + ".join(self._charted_devices)))
         return charts.last_minutes(
-            name, charts.SYNC_FIGURES, self._recent, total, width=width, height=height, cell_s=_CELL_S, now=self._now
+            name, charts.SYNC_FIGURES, self._recent, width=width, height=height, cell_s=_CELL_S, now=self._now
         )
 
     def _draw_waits(self, width: int, height: int) -> list[Text]:
-        overlap = "DEVICE MEAN: of all programs; CPU WAIT may overlap with it · " if width >= _WIDE_SCREEN else ""
-        return [rule(width, "programs that wait", f"{overlap}the last second"), *self._waits(width)]
+        mean = "DEVICE MEAN: of all programs, at most the row's own mean · " if width >= _WIDE_SCREEN else ""
+        return [rule(width, "programs that wait", f"{mean}the last second"), *self._waits(width)]
 
     def _waits(self, width: int) -> list[Text]:
         """Draw the programs that waited, longest first. Without the kernel's trace, draw those that wrote most."""
@@ -224,10 +225,9 @@ class WatchScreen(LiveWatchScreen):
             reason = paragraph(f"not traced by the kernel: {self._untraced}", width, style=FAINT)
             writers = [(f"{row.name} ({row.pid})", size(row.written_bytes / per_s)) for row in second.writers]
             return [*reason, *table(WRITERS, writers, width)]
-        program = WAITS[0] if width < _WIDE_SCREEN else replace(WAITS[0], width=_LONG_NAME_WIDTH)
         waits = [watch.waiting_cells(wait, per_s) for wait in second.waits]
         cells = [(*figures, relative(where, self.target.mount_point)) for *figures, where in waits]
-        rows = table(used_columns((program, *WAITS[1:]), cells, self._used_columns), cells, width)
+        rows = table(used_columns(WAITS, cells, self._used_columns), cells, width)
         state = "no program waits for a sync" if self._has_started else "setting up the kernel's trace"
         return rows if second.waits else [*rows, line((f"   {state}", FAINT))]
 

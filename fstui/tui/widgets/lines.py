@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -21,6 +22,8 @@ Draw = Callable[[int, int], Sequence[Text]]
 """A function that returns the lines for a width and a height."""
 UNBOUNDED = 10_000  # a height for all lines
 _WHEEL_LINES = 3
+_KEPT_HEIGHTS = 30
+"""About half a minute on a screen that is drawn every second."""
 _PIECES = 14
 _EDGES = "(?m)^[╭│├╰]|[ ─╮│┤╯]+$"
 """Frames and blanks at both ends of lines, which are not copied."""
@@ -121,19 +124,19 @@ class DrawnLines(DrawnText):
         *,
         full_height: Callable[[], int] | None = None,
         frame: bool = False,
-        never_shrinks: bool = False,
+        shrinks_late: bool = False,
         id: str | None = None,  # noqa: A002
     ) -> None:
         """``full_height``: set if the height is known without drawing. ``frame``: draw a frame on a wide screen.
 
-        ``never_shrinks``: keep the largest height, because each change of a height repaints the screen.
+        ``shrinks_late``: keep the largest of the last heights, because each change of a height repaints the screen.
         """
         super().__init__(draw, id=id)
         self._full_height = full_height
         self._frame = frame
-        self._never_shrinks = never_shrinks
-        self._max_heights: dict[int, int] = {}
-        """By width."""
+        self._shrinks_late = shrinks_late
+        self._last_heights: deque[tuple[int, int]] = deque(maxlen=_KEPT_HEIGHTS)
+        """Each with the width for which it was calculated."""
         self._offset = 0
         self._height_drawn = 0
         self._clickable_spans: list[list[tuple[Span, dict[str, Any]]]] = []
@@ -209,8 +212,8 @@ class DrawnLines(DrawnText):
         frame = self.has_frame
         lines = self._full_height() if self._full_height else len(self._draw(width - 2 * frame, UNBOUNDED))
         height = lines + frame if lines else 0
-        self._max_heights[width] = max(height, self._max_heights.get(width, 0)) if self._never_shrinks else height
-        return self._max_heights[width]
+        self._last_heights.append((width, height))
+        return max(last for at_width, last in self._last_heights if at_width == width) if self._shrinks_late else height
 
 
 class Footer(DrawnLines):
