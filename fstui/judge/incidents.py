@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from functools import reduce
 from statistics import median
 from typing import NamedTuple
 
@@ -10,7 +11,17 @@ from msgspec.structs import replace
 from fstui.judge.speed.stalls import CPU_SHARE
 from fstui.measure.latency import STALL_P50_FACTOR, stall_limit_ns
 from fstui.model.quantities import counted, duration_ns, percent, rate, size
-from fstui.model.recording import Bucket, Cause, Incident, ProcessIo, Record, RecordedWait, Second, Window
+from fstui.model.recording import (
+    Bucket,
+    Cause,
+    Incident,
+    ProcessIo,
+    Record,
+    RecordedWait,
+    Second,
+    Window,
+    limit_text,
+)
 from fstui.proc import WRITE_LIMITS
 
 MIN_WINDOWS = 6
@@ -213,7 +224,7 @@ class IncidentFacts:
         waits = [slow.wait for slow in slowdowns if slow.wait and (slow.wait.program, slow.wait.file) == longest_key]
         self.longest_s = max((wait.longest_so_far_ms for wait in waits), default=0) / 1000
         """The longest single wait of that program for that file."""
-        self.main_wait = waits[-1] if waits else None
+        self.main_wait = reduce(lambda earlier, later: later.merged_with(earlier), waits) if waits else None
         """The last wait of the program that waited longest for one file. Programs that also synced in the minute before
         take precedence, because a program that just started may be the cause."""
         self.program = self.main_wait.program if self.main_wait else ""
@@ -333,6 +344,7 @@ def _incident(facts: IncidentFacts) -> Incident:
         file=wait.file,
         waited_s=waited_s,
         all_waited_s=total_s,
+        longest_s=facts.longest_s,
         device=facts.device,
         latency_ms=facts.worst_ms,
         typical_ms=facts.typical_ms,
@@ -440,14 +452,13 @@ def _io_limit(facts: IncidentFacts) -> Explanation | None:
         return None
     names = facts.devices | {facts.main_wait.device}
     for limit in dict.fromkeys(limit for wait in facts.own_waits for limit in wait.limits):
-        device, what, value = limit.split(" ")
+        device, what, _ = limit.split(" ")
         if device in names and what in WRITE_LIMITS:
-            most = f"{size(int(value))}/s" if what.endswith("bps") else f"{value} writes/s"
             limited = next(wait for wait in facts.own_waits if limit in wait.limits)
             # the limit may be that of an outer cgroup
             group = f"cgroup {_cgroup_name(limited.cgroup)}" if limited.cgroup else "the program"
-            latency = f"{facts.device or device} itself {_writes_text(facts)}"
-            clause = f"an I/O limit allows {group} at most {most} to {device} ({what}), while {latency}"
+            latency = f"{facts.device or device} {_writes_text(facts, 'the writes of all programs')}"
+            clause = f"an I/O limit allows {group} at most {limit_text(limit)} to {device} ({what}), while {latency}"
             return Explanation("io-limit", clause)
     return None
 
@@ -611,13 +622,13 @@ def _cgroup_name(cgroup: str) -> str:
     return cgroup.rpartition("/")[2] or cgroup
 
 
-def _writes_text(facts: IncidentFacts) -> str:
+def _writes_text(facts: IncidentFacts, writes: str = "writes") -> str:
     """``completed writes as usual (median 2.0 ms)``"""
     latency = duration_ns((facts.median_ms or 0.0) * 1e6)
     if facts.median_ms is None:
         return "completed no writes"
     is_known = facts.typical_ms is not None
-    return f"completed writes {'as usual ' if is_known else ''}(median {latency})"
+    return f"completed {writes} {'as usual ' if is_known else ''}(median {latency})"
 
 
 def pressure_share(seconds: Sequence[Second], index: int) -> float | None:

@@ -38,13 +38,12 @@ def sum_of_windows(windows: Sequence[Window]) -> Window | None:
     """Return one record for all windows. The median sync of several windows is not known."""
     if len(windows) < 2:
         return windows[0] if windows else None
-    rows: dict[tuple[str, int, str, int, str], RecordedWait] = {}
+    rows: dict[tuple[str, bool, str, int, str], RecordedWait] = {}
     for wait in chain.from_iterable(window.waits for window in windows):
-        key = (wait.program, wait.pid, wait.file, wait.inode, wait.device)
-        earlier = rows.get(key, RecordedWait())
+        key = (wait.program, wait.kernel, wait.file, wait.inode, wait.device)
+        earlier = rows.get(key, RecordedWait(pid=wait.pid))
         rows[key] = replace(  # a wait in progress is in each window until it ends, so only the latest counts
-            wait,
-            processes=max(earlier.processes, wait.processes),
+            wait.merged_with(earlier),
             syncs=earlier.syncs + wait.syncs,
             waited_ms=earlier.waited_ms + wait.waited_ms,
             longest_ms=max(earlier.longest_ms, wait.longest_ms),

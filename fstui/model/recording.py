@@ -9,6 +9,8 @@ from typing import Literal
 import msgspec
 
 from fstui.model.base import Base
+from fstui.model.quantities import size
+from fstui.proc import WRITE_LIMITS
 
 SCHEMA = "fstui.what-happened/1"
 
@@ -138,6 +140,16 @@ class RecordedWait(Base, frozen=True, kw_only=True):
         return f"{name} (pid {self.pid})" if self.pid else f"{name} ({self.processes} processes)"
 
     @property
+    def write_limit(self) -> str:
+        """The first limit of the cgroup for writes: ``146.5 KiB/s`` or ``100 writes/s``; empty if there is none."""
+        return next((limit_text(limit) for limit in self.limits if limit.split(" ")[1] in WRITE_LIMITS), "")
+
+    def merged_with(self, earlier: "RecordedWait") -> "RecordedWait":
+        """Return this wait as one of the processes of both. Only a single process has a pid."""
+        processes = max(self.processes, earlier.processes, 1 if self.pid == earlier.pid else 2)
+        return msgspec.structs.replace(self, pid=self.pid if processes == 1 else 0, processes=processes)
+
+    @property
     def file_label(self) -> str:
         if self.file:
             return self.file
@@ -201,6 +213,8 @@ class Incident(Base, frozen=True, kw_only=True):
     all_waited_s: float = 0.0
     """The waits of all programs for all files."""
     device: str = ""
+    longest_s: float = 0.0
+    """The longest single wait of ``program`` for ``file``."""
     latency_ms: float | None = None
     typical_ms: float | None = None
     """Latency of the device's writes outside the incident. ``latency_ms`` is the latency in its worst second."""
@@ -256,6 +270,12 @@ class WhatHappened(Base, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
     """What was not recorded, or only in part."""
     buckets: tuple[Bucket, ...] = ()
+
+
+def limit_text(limit: str) -> str:
+    """Return the amount of an I/O limit: ``146.5 KiB/s`` for ``vda wbps 150000``."""
+    _, what, value = limit.split(" ")
+    return f"{size(int(value))}/s" if what.endswith("bps") else f"{value} writes/s"
 
 
 def is_outside(period: tuple[float, float], recorded: tuple[float, float]) -> bool:

@@ -118,6 +118,18 @@ def test_the_sum_counts_a_freeze_of_two_windows_once() -> None:
     assert total and [wait.frozen_ms for wait in total.waits] == [15]
 
 
+def test_processes_that_wait_for_one_file_are_one_row_and_have_no_pid() -> None:
+    windows = [window(at_s, replace(ETCD, pid=pid)) for at_s, pid in ((0, 7), (10, 7), (20, 8))]
+    for number, pid, processes in ((2, 7, 1), (3, 0, 2)):
+        total = sum_of_windows(windows[:number])
+        assert total and [(wait.pid, wait.processes, wait.syncs) for wait in total.waits] == [
+            (pid, processes, number * ETCD.syncs)
+        ]
+    one = only(calm(quiet, lambda at_s: window(at_s, stalled(pid=at_s)) if at_s in (600, 610) else None))
+    assert one.pid is None and one.sentence.startswith("etcd (2 processes) waited 8.0 s (at most 4.0 s at a time)")
+    assert one.longest_s == 4.0
+
+
 HANGING = stalled(device="", below=(), fstype="fuse.sshfs", mount_point="/srv/remote")
 NOWHERE = stalled(device="", below=(), call="sync", file="")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from datetime import datetime
 from itertools import groupby, pairwise
@@ -31,24 +30,23 @@ from fstui.tui.drawing.cells import (
 )
 from fstui.tui.styles import AREA, FAINT, HEAD, TIME, WARNING, shades
 
-_FILE_WAITED_FOR = re.compile(r" (?:\(at most|in \w+ of|for a sync of|to write to) ")
-ZOOMS = (10, 60, 600, 3600)
-"""Seconds per cell."""
+ZOOMS, _MIN_COLUMNS = (10, 30, 60, 300, 600, 1800, 3600), 20
+"""Seconds per column. A chart has at least this many columns if they fit and the recording is long enough."""
 _LABEL_WIDTH, _VALUE_WIDTH = 27, 11
 """Width of the name and the axis of a chart, and of its value at the chosen moment."""
 _MAX_SECONDS_S, _MIN_SECONDS_WIDTH = 300, 20
 """The times below a shorter chart have seconds if they fit, because several of them may be in the same minute."""
 _MIN_CHART_ROWS, _MAX_CHART_ROWS = 2, 16
 """With fewer rows, a chart has no room for its highest value."""
-_WIDE_SCREEN, _LONG_NAME_WIDTH = 76, 24
+_WIDE_SCREEN = 76
 WAITS = (
-    Column("PROGRAM", 18, gap=0, cut="middle"),
+    Column("PROGRAM", 24, gap=0, cut="middle"),
     Column("SYNCS", 8, right=True, gap=2),
-    Column("P50", 7, right=True, gap=2, from_width=82),
+    Column("P50", 7, right=True, gap=2, from_width=100),
     Column("MAX", 7, right=True, gap=2),
     Column("WAITED", 7, right=True, gap=2, from_width=60),
     Column("CPU WAIT ≤", 10, right=True, gap=2, from_width=110),
-    Column("CGROUP", 20, gap=2, cut="left", from_width=130),
+    Column("I/O LIMIT", 11, right=True, gap=2, from_width=72),
     Column("FILE", gap=2, cut="middle"),
 )
 DEVICES = (
@@ -104,6 +102,12 @@ def columns(view: RecordingView, width: int) -> tuple[int, int]:
     cells = max(width - _LABEL_WIDTH - _VALUE_WIDTH - 2, 10)
     recorded = ceil(view.what_happened.end / view.cell_s) - int(view.what_happened.start // view.cell_s)
     return max(min(cells, recorded), 1), cells
+
+
+def zooms(view: RecordingView, width: int) -> list[int]:
+    """Return the seconds per column to choose from."""
+    widths = ((zoom, columns(replace(view, cell_s=zoom), width)) for zoom in ZOOMS)
+    return [zoom for zoom, (number, cells) in widths if number >= min(_MIN_COLUMNS, cells)] or [ZOOMS[0]]
 
 
 def title(view: RecordingView, width: int) -> Text:
@@ -211,9 +215,8 @@ def waits(view: RecordingView, width: int) -> list[Text]:
     if window.traced_s is None:
         rows = [line(("   not traced: only root may trace the kernel", FAINT))]
     else:
-        program = WAITS[0] if width < _WIDE_SCREEN else replace(WAITS[0], width=_LONG_NAME_WIDTH)
         cells = list(map(_wait_cells, window.waits))
-        rows = table(used_columns((program, *WAITS[1:]), cells, {}), cells, width)
+        rows = table(used_columns(WAITS, cells, {}), cells, width)
         rows = rows if window.waits else [line(("   no program waited for a sync", FAINT))]
         if any(wait.partly_traced for wait in window.waits):
             remarks.append("≥ traced in part")
@@ -234,7 +237,7 @@ def _wait_cells(wait: RecordedWait) -> tuple[str, ...]:
         _whole_ms(wait.longest_so_far_ms, wait.syncs),
         _whole_ms(_waited_ms(wait), wait.syncs),
         (duration_ns(wait.cpu_ms * 1e6) if wait.cpu_ms else "0 s") if wait.counts_cpu else NONE,
-        wait.cgroup,
+        wait.write_limit,
         wait.file_label,
     )
 
@@ -247,9 +250,9 @@ def _whole_ms(ms: int, syncs: int) -> str:
 def _busiest_processes(window: Window) -> list[Text]:
     lines = []
     for process in window.processes or ():
-        moved = [
+        moved = [  # the kernel counts whole folios for a process, which may be far more than what it writes
             f"{verb} {size(amount / window.elapsed_s)}/s"
-            for verb, amount in (("wrote", process.written), ("read", process.read))
+            for verb, amount in (("wrote ≤", process.written), ("read", process.read))
             if amount
         ]
         lines.append(line((f"   {process.program} (pid {process.pid}) {', '.join(moved)}", FAINT)))
@@ -324,9 +327,10 @@ def _times(incident: Incident) -> str:
 
 
 def _who_and_why(incident: Incident) -> str:
-    """Return the incident's sentence with the cause next to the program, without the longest wait and its file."""
-    head, separator, cause = incident.sentence.partition("; ")
-    return f"{_FILE_WAITED_FOR.split(head)[0]}{separator}{cause}" if incident.program else cause
+    """Return the program with its longest wait, which the tables show too, and the cause."""
+    cause = incident.sentence.partition("; ")[2]
+    who = f"{incident.program} (pid {incident.pid})" if incident.pid else incident.program
+    return f"{who} waited up to {duration_ns(incident.longest_s * 1e9)}; {cause}" if who else cause
 
 
 def incidents(view: RecordingView, width: int, height: int) -> list[Text]:

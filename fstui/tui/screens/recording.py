@@ -50,8 +50,9 @@ class RecordingScreen(BaseScreen):
         "that waited in this column, the processes that wrote and read most, and the devices. ≥: this program synced "
         "so often that it was not traced all the time. WAITED is the sum of all threads; a wait counts from its start, "
         "even before the column. CPU WAIT ≤ is the part of WAITED that may have been a wait for a CPU; it is not known "
-        "for the kernel's threads and short processes. A process writes into memory first, so its rate may differ from "
-        "that of the device. On the command line: fstui what-happened."
+        "for the kernel's threads and short processes. I/O LIMIT is the limit of the program's cgroup for writes. A "
+        "process writes into memory first, and the kernel counts whole pages, so its rate may differ from that of the "
+        "device. On the command line: fstui what-happened."
     )
 
     def __init__(self) -> None:
@@ -104,7 +105,7 @@ class RecordingScreen(BaseScreen):
         device = view.incident_device
         if device != view.device:
             view = replace(view, device=device, buckets={})
-        number = self._columns("timeline", view)
+        number, _ = drawing.columns(view, self._width("timeline"))
         if not view.start or not 0 <= view.cell < number:
             cell_s = view.cell_s
             earliest, latest = begin // cell_s * cell_s, (ceil(end / cell_s) - number) * cell_s
@@ -119,14 +120,14 @@ class RecordingScreen(BaseScreen):
             self.view = view = replace(view, second=second, window=window)
             if self.part("seconds").display:
                 seconds_view = replace(view, cell_s=1)
-                number = self._columns("seconds", seconds_view)
+                number, _ = drawing.columns(seconds_view, self._width("seconds"))
                 seconds_view = replace(seconds_view, start=view.time // 1 - number // 2)
                 self.seconds_view = await _with_buckets(seconds_view, number)
         self.view = replace(self.view, is_read=True)
         self.redraw()
 
-    def _columns(self, part: str, view: RecordingView) -> int:
-        return drawing.columns(view, self.part(part).size.width - 2 * self.part(part).has_frame)[0]
+    def _width(self, part: str) -> int:
+        return self.part(part).size.width - 2 * self.part(part).has_frame
 
     def action_move(self, offset: int) -> None:
         if self.view is not None:
@@ -134,8 +135,7 @@ class RecordingScreen(BaseScreen):
 
     def action_zoom(self, offset: int) -> None:
         if self.view is not None:
-            recorded_s = self.view.what_happened.end - self.view.what_happened.start
-            zooms = [zoom for zoom in ZOOMS if zoom < recorded_s] or ZOOMS[:1]  # two columns or more
+            zooms = drawing.zooms(self.view, self._width("timeline"))
             index = ZOOMS.index(self.view.cell_s) + offset
             self.view = replace(self.view, cell_s=zooms[min(max(index, 0), len(zooms) - 1)], start=0.0, buckets={})
             self.go_to(self.view.time)
