@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 import msgspec
 
-from fstui.measure.kinds import documents
+from fstui.measure.kinds import documents, settings_kinds
 from fstui.model.documents import is_altered
 from fstui.model.errors import Refused
 from fstui.model.judgement import Answer, Verdict
@@ -24,7 +24,7 @@ from fstui.state import paths
 from fstui.state.files import create_private_directory, read_regular, write_atomically
 
 INDEX = "runs.index"
-VERSION = 3
+VERSION = 4
 """Increase this number when the fields of an outline change."""
 MIN_NEW_OUTLINES = 20
 """Write the index if at least this many outlines are new. It is cheaper to read fewer outlines again."""
@@ -66,6 +66,10 @@ class _Latency(msgspec.Struct, frozen=True):
     mean: int
 
 
+class _StepSettings(msgspec.Struct, frozen=True, gc=False):
+    probe: str = ""
+
+
 class _Figures(msgspec.Struct, frozen=True):
     on_primary: int | None = None
     """None, unless the step is a ``replica_cut``."""
@@ -80,6 +84,7 @@ class _Step(msgspec.Struct, frozen=True, gc=False):
     syncs: int = 0
     latency_ns: _Latency | None = None
     figures: _Figures | None = None
+    settings: _StepSettings = _StepSettings()
     elapsed_s: float = 0.0
     cpu_wait_ns: int | None = None
 
@@ -87,6 +92,12 @@ class _Step(msgspec.Struct, frozen=True, gc=False):
     def is_comparable(self) -> bool:
         """Whether the step finished and waited little for a CPU."""
         return self.status == "finished" and (self.cpu_wait_ns or 0) <= STARVED_SHARE * self.elapsed_s * 1e9
+
+    @property
+    def has_transactions(self) -> bool:
+        """Whether its operations are the transactions or commits of a database."""
+        kind = settings_kinds().get(self.settings.probe)
+        return kind is not None and kind.uniform and kind.operation_name is not None
 
 
 class _Speed(msgspec.Struct, frozen=True):

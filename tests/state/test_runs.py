@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from fstui.measure.kinds.replica_cut import ReplicaCut, ReplicaCutFigures
+from fstui.measure.kinds.sqlite_commits import SqliteCommits
 from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.model.errors import Refused
 from fstui.model.run import Run, ScenarioRef
@@ -215,6 +216,15 @@ def test_the_history_shows_the_rate_of_the_first_synced_step() -> None:
     )
     runs.save(replace(a_run("k3f9a1"), steps=steps))
     assert [(one.rate_of, one.rate_per_s) for one in runs.history()] == [("fsync", 120.0)]
+
+
+def test_the_history_shows_the_transactions_of_a_database() -> None:
+    steps = (
+        Step(name="fdatasync", settings=SyncWrites(), rate_per_s=3000.0, syncs=3000),
+        Step(name="WAL FULL", settings=SqliteCommits(), rate_per_s=400.0),
+    )
+    runs.save(replace(a_run("k3f9a1"), steps=steps))
+    assert [(one.rate_of, one.rate_per_s) for one in runs.history()] == [("WAL FULL", 400.0)]
 
 
 def many_runs(monkeypatch: pytest.MonkeyPatch, count: int = 3) -> list[Path]:

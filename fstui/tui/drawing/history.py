@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from datetime import datetime
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -39,13 +41,13 @@ from fstui.tui.widgets.lines import UNBOUNDED
 from fstui.tui.widgets.table import TableContent, row_cells
 
 _BAR_WIDTH, _LONG_BAR_WIDTH, _MAX_BAR_WIDTH, _RATE_WIDTH = 8, 30, 60, 6
-_MAX_WIDTHS = {"SCENARIO": 24, "STEP": 18, "HOST": 12, "NOTE": 28}
+_MAX_WIDTHS = {"SCENARIO": 24, "STEP": 24, "HOST": 12, "NOTE": 28}
 _MIN_WIDTHS = {"SCENARIO": 14, "STEP": 12}
 """These columns are shortened to these widths, in this order, if TARGET is narrower than it needs."""
 _MIN_TARGET_WIDTH = 20
 """TARGET needs no more than this width."""
-_NARROW, _WITH_BARS, _WIDE, _VERY_WIDE = 73, 89, 107, 150
-"""Widths in cells at which a table gets more columns or longer bars."""
+_NARROW, _WIDE, _VERY_WIDE = 73, 107, 150
+"""Widths in cells at which a table gets more columns."""
 COLUMNS = (
     Column("", 1),
     Column("WHEN", 12),
@@ -54,8 +56,8 @@ COLUMNS = (
     Column("SCENARIO", 14, gap=2, from_width=63),
     Column("STEP", 16, gap=2, cut="middle", from_width=_WIDE),
     Column("RATE/S", _RATE_WIDTH, gap=1, right=True),
-    Column("BAR", _BAR_WIDTH, gap=1, from_width=_WITH_BARS),
-    Column("RUN", 6, gap=2, from_width=95),
+    Column("BAR", _LONG_BAR_WIDTH, gap=1, from_width=_VERY_WIDE),
+    Column("RUN", 6, gap=2, from_width=_VERY_WIDE),
     Column("TARGET", gap=2, cut="left"),
     Column("HOST", 12, gap=2, from_width=121),
     Column("NOTE", 28, gap=2, from_width=121),
@@ -87,6 +89,7 @@ _MAX_RATES = 7
 _BAD_SPEEDS: tuple[Answer, ...] = ("slow", "stalls")
 _MIN_PICTURE_LINES, _MIN_LINES_WITH_PICTURE = 6, 12
 """Height of the smallest heat map, and of the smallest part that shows one: the next step comes first."""
+_MIN_PLOT_LINES = 6
 
 
 def rows(runs: Sequence[Summary], marked: Collection[str], width: int) -> TableContent:
@@ -114,8 +117,6 @@ def _sized_columns(runs: Sequence[Summary], variants: Sequence[Summary], width: 
     }
     widths = {title: min(max(map(drawn_width, shown)), _MAX_WIDTHS[title]) for title, shown in texts.items()}
     widths = {title: needed and max(needed, len(title)) for title, needed in widths.items()}
-    if width >= _VERY_WIDE:
-        widths["BAR"] = _LONG_BAR_WIDTH
     shown = (column for column in COLUMNS if column.title not in ("STEP", "HOST", "NOTE") or widths[column.title])
     columns = [replace(column, width=widths.get(column.title, column.width)) for column in shown]
     target_width = max((drawn_width(_target_with_remarks(run)) for run in runs), default=0)
@@ -145,7 +146,7 @@ def run_table(runs: Sequence[Summary], width: int, height: int) -> list[Text]:
     """Draw a table of runs on one filesystem, with remarks if there are any."""
     shown = runs[: height - 1]
     columns = [
-        replace(column, from_width=0, width=0 if column.title == "STEP" else column.width)
+        replace(column, from_width=0, width={"STEP": 0, "BAR": _BAR_WIDTH}.get(column.title, column.width))
         for column in COLUMNS
         if column.title not in ("TARGET", "RUN", "HOST", "NOTE")
     ]
@@ -159,12 +160,6 @@ def run_table(runs: Sequence[Summary], width: int, height: int) -> list[Text]:
         line(("   " + "".join(title.plain for title in titles), FAINT)),
         *(line("   ").append(text) for text in drawn),
     ]
-
-
-def rates_label(runs: Sequence[Summary], width: int) -> str:
-    """Return "rates of STEP" if all rates are of one step, and there is no STEP column; otherwise nothing."""
-    names = {run.rate_of for run in runs if run.rate_per_s}
-    return f"rates of {names.pop()}" if _NARROW <= width < _WIDE and len(names) == 1 else ""
 
 
 def sorted_by(runs: Sequence[Summary], title: str) -> list[Summary]:
@@ -185,9 +180,10 @@ def sorted_by(runs: Sequence[Summary], title: str) -> list[Summary]:
     return sorted(newest_first, key=keys[title]) if title in keys else newest_first
 
 
-def trend(runs: Sequence[Summary], others: int, chosen: Summary, width: int, height: int) -> list[Text]:
-    """Draw a row for each run of a series, the newest first. ``others``: the number of runs with other settings."""
-    name, notes = f"{chosen.rate_of}/s by run", "ratios of single runs may be chance"
+def trend(runs: Sequence[Summary], saved: Sequence[Summary], chosen: Summary, width: int, height: int) -> list[Text]:
+    """Draw a row for each run of a series, the newest first, and a plot below. ``saved``: the saved runs of all."""
+    name, notes = f"{chosen.rate_of}/s of {_scenario(chosen, saved)}", "ratios of single runs may be chance"
+    others = report.runs_with_other_settings(chosen, saved)
     notes += f" · without {counted(others, 'run')} with other settings" if others else ""
     title = rule(width, name, fit_list(notes, width - len(name) - 10, " · "))
     top, newest_first = charts.round_up(max(run.rate_per_s for run in runs)), runs[::-1]
@@ -215,8 +211,30 @@ def trend(runs: Sequence[Summary], others: int, chosen: Summary, width: int, hei
         return drawn
 
     titles = {column.title: column.title for column in columns} | {"BAR": f"0…{_rate(top)}"}
-    rows = window(len(runs), draw, newest_first.index(chosen), height - 2)
-    return [title, line((f"   {row(columns, titles)}", FAINT)), *rows]
+    plot_lines = max(height - 2 - len(runs), height // 2) if height < UNBOUNDED else 0
+    plot_lines = plot_lines if plot_lines >= _MIN_PLOT_LINES else 0
+    rows = window(len(runs), draw, newest_first.index(chosen), height - 2 - plot_lines)
+    plot = _plot(runs, width, plot_lines) if plot_lines else []
+    return [title, line((f"   {row(columns, titles)}", FAINT)), *rows, *plot]
+
+
+def _plot(runs: Sequence[Summary], width: int, height: int) -> list[Text]:
+    """Draw a bar for each run at its time, and below the dates for which there is room."""
+    cells = width - charts.LABEL_WIDTH - 4
+    times = [datetime.fromisoformat(run.started_at).timestamp() for run in runs]
+    shares = [(time - times[0]) / max(times[-1] - times[0], 1.0) for time in times]
+    min_gap = min(after - before for before, after in pairwise(shares))
+    bar = max(min(int(1.6 * cells * min_gap), cells // 6), 1)  # the width of a bar in half cells
+    values: list[float | None] = [None] * (2 * cells)
+    dates = ""
+    for run, share in zip(runs, shares, strict=True):
+        start, date = int(share * (2 * cells - bar)), moment(run.started_at, "%d %b")
+        values[start : start + bar] = [run.rate_per_s] * bar
+        start = min(start // 2, cells - len(date))
+        dates = f"{dates:<{start}}{date}" if start > len(dates) or not dates else dates
+    figure = charts.Figure(f"{runs[0].rate_of}/s by date", float, rate, 10)
+    area = [line(*spans) for spans in charts.area_chart(figure, values, cells, height - 1)]
+    return [*area, line((" " * (charts.LABEL_WIDTH + 1) + dates, FAINT))]
 
 
 def series_rows(series: Sequence[Sequence[Summary]], width: int) -> TableContent:

@@ -14,7 +14,7 @@ from textual.widget import Widget
 from fstui.model.errors import Refused
 from fstui.model.quantities import counted
 from fstui.model.run import Run
-from fstui.report.history import NO_TREND, repeated_series, runs_with_other_settings, trend_report
+from fstui.report.history import NO_TREND, repeated_series, trend_report
 from fstui.runs import history
 from fstui.runs.history import Summary
 from fstui.tui.commands import BACK, COPY, HELP, LIST, QUIT, RECORDING, TREND, Command
@@ -253,7 +253,6 @@ class HistoryScreen(BaseScreen):
         name = f"compare {', '.join(self._marked_ids)} with …" if self._is_comparing else self.NAME
         number = "" if self.rows is None else self._number_text
         number = f"“{self.filter_text}”: {number}" if self.filter_text else number
-        number = " · ".join(filter(None, (drawing.rates_label(self.rows or (), width), number)))
         return [title_line(name, "", number, width)]
 
     def _draw_empty_message(self, width: int, height: int) -> list[Text]:
@@ -296,7 +295,7 @@ class TrendScreen(HistoryScreen):
         "A series is at least two finished runs of one scenario with the same settings on one filesystem, without "
         "--max-rate or --idle. CHANGE is the last rate divided by the first. OLD→NEW draws the rates of the last "
         "seven runs on a logarithmic scale. Below are the runs of the selected series, the newest first, with bars "
-        "from 0. On the command line: fstui history trend."
+        "from 0; a larger screen also plots their rates by date. On the command line: fstui history trend."
     )
     NAME = "trend"
 
@@ -360,5 +359,4 @@ class TrendScreen(HistoryScreen):
         chosen = self.chosen
         if chosen is None:
             return []
-        others = runs_with_other_settings(chosen, self._all_runs)
-        return drawing.trend(self._chosen_series, others, chosen, width, height)
+        return drawing.trend(self._chosen_series, self._all_runs, chosen, width, height)
