@@ -16,7 +16,6 @@ from textual.containers import Container, VerticalScroll
 from fstui.model.judgement import VERDICTS
 from fstui.model.quantities import counted
 from fstui.model.run import Run
-from fstui.report.characters import escape_controls
 from fstui.tui.commands import BACK, COPY, EVERYWHERE, HELP, LIST, PALETTE, QUIT, Command, key_names
 from fstui.tui.drawing.cells import Card, Column, fit_columns, headline, line, paragraph, rule, title_line
 from fstui.tui.drawing.report import NEXT, card_lines, short_term_lines, term_lines
@@ -53,7 +52,7 @@ class PageScreen(BaseScreen):
     def compose(self) -> ComposeResult:
         yield self.lines("title", self._draw_title, classes="line")
         with VerticalScroll(id="page", classes="box") as page:
-            page.border_title = Text(escape_controls(f"{self.name}: {self._subject}"))
+            page.border_title = line(f"{self.name}: {self._subject}")
             for card in self.cards:
                 yield DrawnLines(partial(card_lines, card), frame=bool(card[0]) and not self.has_class("-panel"))
         yield self.footer_lines()
