@@ -295,6 +295,9 @@ def test_the_next_step_is_complete_if_there_is_little_room(height: int) -> None:
     lines = [text.plain.strip() for text in drawing.explanation(screens.RUN, finding, 80, height - 1)]
     assert lines[-2] == "guest agent, or fsfreeze." and lines[-1].endswith("more (PgDn)")
     assert (STALLED.sentence in lines) == (height == 5)
+    long_sentence = msgspec.structs.replace(finding, sentence="A long sentence has many words. ".replace(". ", " ") * 9)
+    lines = [text.plain for text in drawing.explanation(screens.RUN, long_sentence, 80, height)]
+    assert (lines[height - 4].endswith(" …"), len(lines)) == (True, height)
 
 
 @pytest.mark.parametrize(("width", "shown"), [

@@ -151,7 +151,8 @@ def chart(view: LatencyView, width: int, height: int, rates_name: str | None = N
 
 def rates(view: LatencyView, width: int, height: int) -> list[Text]:
     """Draw the operations per second of a step over the same time as the map."""
-    return _curve(view, _Values(lambda point, length_s: point.ops / length_s, rate, AREA), width, height)
+    per_s = _Values(lambda point, length_s: point.ops / length_s, lambda value: without_zeros(rate(value)), AREA)
+    return _curve(view, per_s, width, height)
 
 
 def _curve(view: LatencyView, values: _Values, width: int, height: int) -> list[Text]:

@@ -38,6 +38,16 @@ IS_IT_SLOW = "is-it-slow"
 NEXT = "What to do next"
 PART_STYLES = {"": "", "arrived": GOOD, "dropped": BAD, "unknown": ""}
 IO_PATH = "I/O path"
+_COLOURED_WORDS = {
+    **{f"{glyph} {verdict}": verdict_style(verdict)[1] for verdict, glyph in GLYPHS.items()},
+    **{f"{glyph} {answer}": speed_style(answer)[1] for answer, glyph in SPEED_GLYPHS.items()},
+    **{
+        products.ANSWERS["fits"]: GOOD,
+        products.ANSWERS["within-limit"]: GOOD,
+        products.ANSWERS["does-not-fit"]: speed_style("slow")[1],
+    },
+}
+"""The styles of answers in tables."""
 _FULL_PRODUCTS_FROM = 98
 """From this width, the table of products also shows what they recommend, and the consequence of a missed limit."""
 
@@ -75,12 +85,8 @@ def section_lines(section: Section, width: int) -> list[Text]:
     printed = list(plain.lines(section._replace(title="", lines=(), points=()), width - 2))
     inset = "   " if max(map(cell_len, printed), default=0) + 4 <= width else " "
     table = [line(inset + part) for part in printed]
-    for verdict, glyph in GLYPHS.items():
-        for text in table:
-            text.highlight_words([f"{glyph} {verdict}"], verdict_style(verdict)[1])
-    for text, answer in product(table, SPEED_GLYPHS):
-        glyph, style = speed_style(answer)
-        text.highlight_words([f"{glyph} {answer}"], style)
+    for text, (words, style) in product(table, _COLOURED_WORDS.items()):
+        text.highlight_words([words], style)
     for text in table:
         text.highlight_regex("[▁-▏]+", AREA)
     for text, cell in zip(table[len(table) - len(section.drawn) :], section.drawn, strict=True):

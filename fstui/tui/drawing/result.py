@@ -164,10 +164,16 @@ def explanation(run: Run, finding: Finding | None, width: int, height: int, *, b
     ):  # then the first sentence says what the verdict is based on
         first = re.split("(?<=[.!?]) ", finding.sentence or finding.title, maxsplit=1)[0]
         shown = replace(shown, sentence=first)
-    short = [replace(shown, next=next_steps[:1], evidence=evidence[:number]) for number in range(len(evidence), -1, -1)]
-    short += [replace(short[-1], sentence="")] if next_steps else []
-    drawn = [_explanation(part, width) for part in short]
-    lines = next((lines for lines in drawn if len(lines) < height), drawn[-1][: height - 1])
+    short = (replace(shown, next=next_steps[:1], evidence=evidence[:number]) for number in range(len(evidence), -1, -1))
+    drawn = (_explanation(part, width) for part in short)
+    lines = next((lines for lines in drawn if len(lines) < height), [])
+    if not lines:  # the next step is complete, and the sentence is cut
+        after = _explanation(replace(shown, sentence="", next=next_steps[:1], evidence=()), width)
+        lines = paragraph(shown.sentence, width)[: max(height - 1 - len(after), 0)]
+        for last in lines[-1:]:
+            last.truncate(width - 3, overflow="crop")
+            last.append(" …")
+        lines = [*lines, *after][: height - 1]
     return [*lines, line((f"   … {len(complete) - len(lines)} more (PgDn)", FAINT))]
 
 
