@@ -133,7 +133,7 @@ def _severity(host: HostResult) -> tuple[int, int, str]:
 
 
 def _row(host: HostResult, ratios: Ratios) -> Row:
-    commits = host.commit_rate
+    commits = next((one for one in host.rates if one.synced), None)  # the rate of durable commits
     ratio = ratios.get((host.node, host.place, commits.step)) if commits else None
     remarks = [*([host.stopped] if host.stopped else []), *(["altered"] if host.altered else [])]
     return (

@@ -92,11 +92,6 @@ class HostResult(Base, frozen=True, kw_only=True):
         """Whether other hosts may be compared with its rates. Storage that drops syncs is too fast for that."""
         return self.verdict not in NOT_TRUSTED
 
-    @property
-    def commit_rate(self) -> Rate | None:
-        """The rate of durable commits: that of the first synced step."""
-        return next((rate for rate in self.rates if rate.synced), None)
-
 
 class About(Base, frozen=True, kw_only=True):
     """The request, its hosts, and the hosts that did not answer."""

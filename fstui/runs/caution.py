@@ -73,13 +73,8 @@ def is_confirmed() -> bool:
     return os.environ.get(YES_VARIABLE, "") not in ("", "0")
 
 
-def busiest_device(target: Target, busy_shares: Mapping[str, float]) -> tuple[float, str]:
-    """Return the share of the time in which the busiest device of the stack was busy, and its name."""
-    return max(((busy_shares.get(node.id, 0.0), node.id) for node in target.stack), default=(0.0, ""))
-
-
 def _device_concerns(target: Target, busy_shares: Mapping[str, float], bytes_to_write: int) -> Iterator[str]:
-    share, device = busiest_device(target, busy_shares)
+    share, device = max(((busy_shares.get(node.id, 0.0), node.id) for node in target.stack), default=(0.0, ""))
     is_heavy = bytes_to_write >= HEAVY_RUN_BYTES and share >= BUSY_SHARE
     if share > TOO_BUSY_SHARE or is_heavy:
         yield (
