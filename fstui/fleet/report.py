@@ -108,7 +108,7 @@ def _sections(document: FleetDocument, ratios: Ratios) -> Iterator[Section]:
         yield _run_table(hosts, ratios)
         yield Section("Worse than their peers", lines=_outlier_lines(document.worse))
         yield Section("Slower or faster than their peers", lines=_outlier_lines(document.outliers))
-        yield from _groups(document.groups)
+        yield from _groups([group for group in document.groups if len(group.hosts) > 1])
     if about.fanout > 1:
         warnings = tuple(_shared_storage_warnings(hosts))
         yield Section("Measured at the same time on shared storage", lines=warnings)
@@ -235,8 +235,8 @@ def comparison_report(before: Fleet, after: Fleet) -> Report:
     ratios = [change.ratio.factor for change in all_changes if change.ratio]
     ratio_lines = []
     if ratios:
-        ratio_range = f"{min(ratios):.2f} to {max(ratios):.2f}"
-        ratio_lines = [f"rate after / rate before: median {median(ratios):.2f} ×, {ratio_range}"]
+        ratio_range = f", {min(ratios):.2f} to {max(ratios):.2f}" if len(ratios) > 1 else ""
+        ratio_lines = [f"rate after / rate before: median {median(ratios):.2f} ×{ratio_range}"]
     sections = (
         Section("", header, tuple(map(_change_row, changed[:MAX_ROWS])), more),
         Section(lines=tuple(ratio_lines)),

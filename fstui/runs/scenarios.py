@@ -75,9 +75,9 @@ def load(name: str) -> Scenario:
     try:
         scenario = _read_file(path)
     except OSError as error:
-        raise Refused(f"{path}: {error.strerror}") from None
+        raise Refused(f"{path}: {error.strerror}. 'fstui scenarios' lists the scenarios.") from None
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise Refused(f"{path}: {message_with_key(error)}") from None
+        raise Refused(f"{path}: {message_with_key(error)}. 'fstui explain scenarios' shows an example.") from None
     except (ValueError, RecursionError, Refused) as error:  # ValueError: a very long integer
         raise Refused(f"{path}: {error}") from None
     if "seconds" not in scenario.settings:

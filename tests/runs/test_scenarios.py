@@ -162,7 +162,7 @@ def test_a_wrong_value_is_refused_with_the_allowed_ones(file: Path, key: str, te
     ("text", "reason"),
     [
         ("name = ", ""),
-        (HEAD.replace("question", "queston") + STEP, "there is no key `queston`"),
+        (HEAD.replace("question", "queston") + STEP, "no key `queston`. 'fstui explain scenarios' shows an example."),
         (HEAD.replace("question", "help") + STEP, "this key is missing: `question`"),
         (HEAD, "steps"),
         (HEAD + "[settings.block]\nvalu = 1\n" + STEP, "settings.block: there is no key `valu`"),
