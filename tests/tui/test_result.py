@@ -234,6 +234,14 @@ def older() -> Run:
     return msgspec.structs.replace(screens.RUN, id="a1b2c3", started_at="2026-10-01T08:00:00+00:00", steps=steps)
 
 
+async def test_the_page_of_a_step_shows_its_latency_once() -> None:
+    async with opened(size=(100, 100)) as pilot:
+        lines = await press(pilot, *["down"] * (len(screens.RUN.findings) + 3), "v")
+        assert isinstance(pilot.app.screen, PageScreen)
+        assert any("── latency: fdatasync ──" in line for line in lines)
+        assert sum("  0 s  " in line for line in lines) == 1
+
+
 async def test_another_saved_run_is_compared_with_this_one() -> None:
     runs.save(older())
     async with opened() as pilot:

@@ -273,8 +273,7 @@ class ResultScreen(BaseScreen):
         if isinstance(chosen, Detail) and chosen.finding is None:
             return chosen.draw(width)
         if isinstance(chosen, Step):
-            map_ = drawing.picture(self.result, chosen, width, MAP_LINES) if height == UNBOUNDED else []
-            return [*drawing.step_detail(chosen, self.result, width), *map_]
+            return drawing.step_detail(chosen, self.result, width)
         finding = chosen.finding if isinstance(chosen, Detail) else chosen
         return drawing.explanation(self.result, finding, width, height)
 
