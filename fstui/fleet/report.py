@@ -260,6 +260,7 @@ def _change(before: HostResult, after: HostResult) -> ChangedHost:
         if before.facts.get(name) != after.facts.get(name)
     )
     ratio = _ratio(pairs)
+    verdict_changed = before.verdict != after.verdict and not _is_disturbance(before, after)
     return ChangedHost(
         host=after.node,
         target=after.place,
@@ -267,9 +268,18 @@ def _change(before: HostResult, after: HostResult) -> ChangedHost:
         after=after.verdict,
         ratio=ratio,
         settings=changed_settings,
-        changed=_has_changed(ratio) or before.verdict != after.verdict or bool(changed_settings),
-        worse=after.rank < before.rank,
+        changed=_has_changed(ratio) or verdict_changed or bool(changed_settings),
+        worse=verdict_changed and after.rank < before.rank,
     )
+
+
+def _is_disturbance(before: HostResult, after: HostResult) -> bool:
+    """Return whether one result has no verdict because other processes wrote, and the other shows no defect."""
+    disturbed = any(
+        host.verdict == "cannot-tell" and host.confidence == "low" and "other-writers" in host.notes
+        for host in (before, after)
+    )
+    return disturbed and before.comparable and after.comparable
 
 
 def _has_changed(ratio: Ratio | None) -> bool:

@@ -133,6 +133,21 @@ def test_two_fleets_are_compared(format_: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("before", "noise", "worse"),
+    [
+        ("consistent", "other-writers", False),
+        ("consistent", "stood-still", True),
+        ("suspicious", "other-writers", False),
+    ],
+)
+def test_writes_of_others_do_not_make_a_verdict_worse(before: Verdict, noise: str, worse: bool) -> None:
+    noisy = host("db1", verdict="cannot-tell", confidence="low", notes={noise: ""})
+    (change,) = changes(fleet(host("db1", verdict=before)), fleet(noisy))
+    assert change.worse == worse
+    assert change.changed == (before == "suspicious" or worse)
+
+
+@pytest.mark.parametrize(
     ("before", "after", "moved"),
     [
         pytest.param([(800, 600, 1100)], [(1144, 700, 1200)], False, id="the parts overlap"),
