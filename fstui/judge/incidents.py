@@ -10,18 +10,8 @@ from msgspec.structs import replace
 
 from fstui.judge.speed.stalls import CPU_SHARE
 from fstui.measure.latency import STALL_P50_FACTOR, stall_limit_ns
-from fstui.model.quantities import counted, duration_ns, percent, rate, size
-from fstui.model.recording import (
-    Bucket,
-    Cause,
-    Incident,
-    ProcessIo,
-    Record,
-    RecordedWait,
-    Second,
-    Window,
-    limit_text,
-)
+from fstui.model.quantities import counted, duration_ns, percent, rate, size, write_limit
+from fstui.model.recording import Bucket, Cause, Incident, ProcessIo, Record, RecordedWait, Second, Window
 from fstui.proc import WRITE_LIMITS
 
 MIN_WINDOWS = 6
@@ -452,13 +442,14 @@ def _io_limit(facts: IncidentFacts) -> Explanation | None:
         return None
     names = facts.devices | {facts.main_wait.device}
     for limit in dict.fromkeys(limit for wait in facts.own_waits for limit in wait.limits):
-        device, what, _ = limit.split(" ")
+        device, what, value = limit.split(" ")
         if device in names and what in WRITE_LIMITS:
             limited = next(wait for wait in facts.own_waits if limit in wait.limits)
             # the limit may be that of an outer cgroup
             group = f"cgroup {_cgroup_name(limited.cgroup)}" if limited.cgroup else "the program"
             latency = f"{facts.device or device} {_writes_text(facts, 'the writes of all programs')}"
-            clause = f"an I/O limit allows {group} at most {limit_text(limit)} to {device} ({what}), while {latency}"
+            most = write_limit(what, int(value))
+            clause = f"an I/O limit allows {group} at most {most} to {device} ({what}), while {latency}"
             return Explanation("io-limit", clause)
     return None
 

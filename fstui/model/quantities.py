@@ -68,6 +68,11 @@ def size(number: float) -> str:
     return f"{value:.0f} {unit}" if unit == "B" or (value == int(value) and unit == "KiB") else f"{value:.1f} {unit}"
 
 
+def write_limit(what: str, value: int) -> str:
+    """The limit of a cgroup for writes: ``146.5 KiB/s`` for ``wbps``, ``10 writes/s`` for ``wiops``."""
+    return f"{size(value)}/s" if what.endswith("bps") else f"{value} writes/s"
+
+
 def short_size(number: float) -> str:
     """Bytes for a narrow column: ``212 G``, ``7.8 G``, ``610 M``."""
     value, unit = _scaled(number, 999.5, "BKMGT")

@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 
 from fstui.model.base import Base
-from fstui.model.quantities import size
+from fstui.model.quantities import write_limit
 from fstui.proc import WRITE_LIMITS
 
 SCHEMA = "fstui.what-happened/1"
@@ -142,7 +142,8 @@ class RecordedWait(Base, frozen=True, kw_only=True):
     @property
     def write_limit(self) -> str:
         """The first limit of the cgroup for writes: ``146.5 KiB/s`` or ``100 writes/s``; empty if there is none."""
-        return next((limit_text(limit) for limit in self.limits if limit.split(" ")[1] in WRITE_LIMITS), "")
+        limits = (limit.split(" ") for limit in self.limits)
+        return next((write_limit(what, int(value)) for _, what, value in limits if what in WRITE_LIMITS), "")
 
     def merged_with(self, earlier: "RecordedWait") -> "RecordedWait":
         """Return this wait as one of the processes of both. Only a single process has a pid."""
@@ -270,12 +271,6 @@ class WhatHappened(Base, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
     """What was not recorded, or only in part."""
     buckets: tuple[Bucket, ...] = ()
-
-
-def limit_text(limit: str) -> str:
-    """Return the amount of an I/O limit: ``146.5 KiB/s`` for ``vda wbps 150000``."""
-    _, what, value = limit.split(" ")
-    return f"{size(int(value))}/s" if what.endswith("bps") else f"{value} writes/s"
 
 
 def is_outside(period: tuple[float, float], recorded: tuple[float, float]) -> bool:

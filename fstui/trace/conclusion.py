@@ -14,7 +14,7 @@ from fstui.measure.latency import STALL_NS
 from fstui.model.counters import DeviceTimes
 from fstui.model.host import Inventory
 from fstui.model.judgement import NOT_TRUSTED, Speed
-from fstui.model.quantities import counted, duration_ns, percent, rate, size
+from fstui.model.quantities import counted, duration_ns, percent, rate, size, write_limit
 from fstui.model.run import Evidence
 from fstui.model.storage import MediumClass, Target
 from fstui.model.watch import Culprit, FileWaits, JournalCommits, WatchCounts, WatchedDevice
@@ -214,15 +214,14 @@ def _reached_limit(row: FileWaits, syncs: int, counts: WatchCounts) -> str:
         counters = next((counters for counters in counts.devices if counters.device == device), None)
         amount = int(value) * counts.elapsed_s
         if what.endswith("bps"):
-            most = f"{size(int(value))}/s"
             is_reached = amount * MIN_LIMIT_SHARE <= ((counters and counters.written_bytes) or 0)
         else:
-            most, writes = f"{value} writes/s", (counters and counters.writes) or 0
+            writes = (counters and counters.writes) or 0
             # a sync of many pages sends many writes; if the device did far more, they were those of other programs
             has_pages = amount * MIN_LIMIT_SHARE <= writes <= amount / MIN_LIMIT_SHARE
             is_reached = amount <= MAX_WRITES_PER_SYNC * syncs or has_pages
         if is_reached:
-            return f"Its cgroup may write at most {most} to {device} ({what})."
+            return f"Its cgroup may write at most {write_limit(what, int(value))} to {device} ({what})."
     return ""
 
 
