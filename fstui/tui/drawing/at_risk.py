@@ -166,6 +166,6 @@ def _file_cells(group: Sequence[FileAtRisk], max_bytes: int) -> tuple[str, ...]:
         size(cached_bytes) if (cached_bytes := sum(each.cached_bytes for each in group)) else NONE,
         plain_meter(_bytes(group) / max_bytes, _BAR_CELLS) if max_bytes else "",
         NONE if file.syncs is None else count(sum(each.syncs or 0 for each in group)),
-        count(len(group)) if other_files else "",
+        count(len(group)),
         str(PurePath(file.path).parent) + " (O_DIRECT)" * file.direct if other_files else file.file_label,
     )

@@ -42,10 +42,6 @@ from fstui.tui.widgets.table import TableContent, row_cells
 
 _BAR_WIDTH, _LONG_BAR_WIDTH, _MAX_BAR_WIDTH, _RATE_WIDTH = 8, 30, 60, 6
 _MAX_WIDTHS = {"SCENARIO": 24, "STEP": 24, "HOST": 12, "NOTE": 28}
-_MIN_WIDTHS = {"SCENARIO": 14, "STEP": 12}
-"""These columns are shortened to these widths, in this order, if TARGET is narrower than it needs."""
-_MIN_TARGET_WIDTH = 20
-"""TARGET needs no more than this width."""
 _NARROW, _WIDE, _VERY_WIDE = 73, 107, 150
 """Widths in cells at which a table gets more columns."""
 COLUMNS = (
@@ -99,14 +95,14 @@ def rows(runs: Sequence[Summary], marked: Collection[str], width: int) -> TableC
     """
     # one run of each set of settings; narrow columns have no room for the settings
     variants = list({f"{run.scenario} {run.settings}": run for run in runs}.values()) if width >= _WIDE else []
-    columns = fit_columns(_sized_columns(runs, variants, width) if variants else COLUMNS, width)
+    columns = fit_columns(_sized_columns(runs, variants) if variants else COLUMNS, width)
     scale = charts.scale_around(run.rate_per_s for run in runs)
     bar = next((column.width for column in columns if column.title == "BAR"), 0)
     rows = {run.path: partial(_row, run, columns, scale, bar, variants, is_marked=run.id in marked) for run in runs}
     return TableContent(columns, rows, {"BAR": charts.ends(scale)})
 
 
-def _sized_columns(runs: Sequence[Summary], variants: Sequence[Summary], width: int) -> list[Column]:
+def _sized_columns(runs: Sequence[Summary], variants: Sequence[Summary]) -> list[Column]:
     """Return columns as wide as their texts. Leave out HOST if all runs have the same, and NOTE if none has one."""
     hosts = {run.hostname for run in runs}
     texts = {
@@ -118,21 +114,7 @@ def _sized_columns(runs: Sequence[Summary], variants: Sequence[Summary], width: 
     widths = {title: min(max(map(drawn_width, shown)), _MAX_WIDTHS[title]) for title, shown in texts.items()}
     widths = {title: needed and max(needed, len(title)) for title, needed in widths.items()}
     shown = (column for column in COLUMNS if column.title not in ("STEP", "HOST", "NOTE") or widths[column.title])
-    columns = [replace(column, width=widths.get(column.title, column.width)) for column in shown]
-    target_width = max((drawn_width(_target_with_remarks(run)) for run in runs), default=0)
-    return _shortened(columns, width, min(target_width, _MIN_TARGET_WIDTH))
-
-
-def _shortened(columns: Sequence[Column], width: int, target_width: int) -> list[Column]:
-    """Shorten columns so that TARGET gets this width, as far as that is possible."""
-    missing = target_width + sum(column.width + column.gap for column in columns if width >= column.from_width) - width
-    shortened = []
-    for column in columns:
-        spare = column.width - _MIN_WIDTHS.get(column.title, column.width)
-        cut = max(min(missing, spare), 0)
-        missing -= cut
-        shortened.append(replace(column, width=column.width - cut))
-    return shortened
+    return [replace(column, width=widths.get(column.title, column.width)) for column in shown]
 
 
 def earlier_runs(runs: Sequence[Summary], width: int, height: int) -> list[Text]:

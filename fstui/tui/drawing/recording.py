@@ -163,11 +163,6 @@ def _chart_rows(shown: Sequence[Chart], height: int) -> list[int]:
     ]
 
 
-def seconds(view: RecordingView, width: int, height: int) -> list[Text]:
-    """Draw the charts of the figures that are recorded every second."""
-    return timeline(view, width, height, CHARTS[1:]) if view.buckets else []
-
-
 def _chart(
     chart: Chart,
     values: Sequence[float | None],

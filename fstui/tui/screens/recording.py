@@ -14,6 +14,7 @@ from textual.app import ComposeResult
 from textual.containers import Container
 
 from fstui.model.errors import Refused, sentence_of
+from fstui.report.what_happened import CHARTS
 from fstui.runs import recordings
 from fstui.tui.commands import BACK, COPY, HELP, PAGE_DOWN, PAGE_UP, QUIT, Command
 from fstui.tui.drawing import recording as drawing
@@ -176,7 +177,8 @@ class RecordingScreen(BaseScreen):
         return drawing.incidents(self.view, width, height) if self.view else []
 
     def _draw_seconds(self, width: int, height: int) -> list[Text]:
-        return drawing.seconds(self.seconds_view, width, height) if self.seconds_view else []
+        view = self.seconds_view
+        return drawing.timeline(view, width, height, CHARTS[1:]) if view and view.buckets else []
 
     def _draw(self, draw: Callable[[RecordingView, int], list[Text]], width: int, height: int) -> list[Text]:
         return draw(self.view, width) if self.view else []
