@@ -90,9 +90,11 @@ def _narrow(rows: list[tuple[str, ...]], align: str, width: int) -> list[str]:
         result += [f"{line[:margin]:<{margin}}{row[key]}", " " * margin + line[margin:]] if is_long else [line]
         hidden = [(index, cell) for index, cell in enumerate(row) if index not in fitting and cell not in ("", NONE)]
         texts = [f"{rows[0][index]} {cell}" if align[index] == ">" else cell for index, cell in hidden]
-        joined = " · ".join(texts)
-        texts = [joined] if cell_len(joined) <= width - 5 else texts
-        result += (f"     {part}" for text in texts for part in wrap(text, width - 5))
+        packed: list[str] = []
+        for text in texts:
+            joined = " · ".join([*packed[-1:], text])
+            packed[-1:] = [joined] if cell_len(joined) <= width - 5 else [*packed[-1:], text]
+        result += (f"     {part}" for text in packed for part in wrap(text, width - 5))
     return result
 
 

@@ -70,20 +70,14 @@ def blocks(report: Report, height: int = 0) -> list[Card]:
     notes = [note for section in sections if section.title == compare.NOTES_TITLE for note in section.lines]
     other_sections = [section for section in sections if section not in steps and section.title != compare.NOTES_TITLE]
 
-    about_ratios = [note for note in notes if note == comparison.trust.note]
-    others = [note for note in notes if note not in about_ratios]
-
-    def draw_notes(shown: Sequence[str], width: int) -> list[Text]:
-        return [part for note in shown for part in paragraph(note, width, style=FAINT)]
-
     def draw(width: int) -> list[Text]:
         side_by_side = width < MIN_FRAME_WIDTH and len(legend.rows) == 2
         rows = (_side_by_side if side_by_side else _steps)(steps, comparison, width)
-        above, below = draw_notes(about_ratios, width), draw_notes(others, width)
+        below = [part for note in notes for part in paragraph(note, width, style=FAINT)]
         about_runs = section_lines(legend, width)
         for text, side in product(about_runs, comparison.sides):
             text.highlight_regex(rf"^ *{side.letter}(?= )", _side_style(side.letter))
-        return [*about_runs, rule(width, "steps"), *above, *rows, *below]
+        return [*about_runs, rule(width, "steps"), *rows, *below]
 
     cards: list[Card] = [("runs", draw)]
     cards += [(section.title, partial(section_lines, section._replace(title=""))) for section in other_sections]

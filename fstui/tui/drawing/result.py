@@ -70,7 +70,7 @@ STEPS = (
     Column(W_AMP, 6, right=True, from_width=75),
 )
 _JUDGED_TITLE = f"STEP ({figures.JUDGED} durability)"
-_NAME_WIDTH, _WIDE_SCREEN = 23, 90
+_NAME_WIDTH, _WIDE_SCREEN = 20, 90
 """A narrower terminal cuts the names of rules and omits the confidence, to leave room for the text."""
 FINDINGS = (
     Column("FINDING", gap=0),
@@ -270,7 +270,7 @@ def findings(ordered: Sequence[Finding], selected: int | None, width: int, heigh
         for column in FINDINGS[:-1]
     }
     if width < _WIDE_SCREEN:
-        widths["FINDING"] = min(widths["FINDING"], _NAME_WIDTH)
+        widths["FINDING"] = min(widths["FINDING"], max(width * 3 // 10, _NAME_WIDTH))
     columns = fit_columns([replace(column, width=widths.get(column.title, 0)) for column in FINDINGS], width - 4)
 
     def draw(index: int) -> Text:

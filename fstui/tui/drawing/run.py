@@ -179,12 +179,13 @@ def requested_and_counted(progress: Progress, width: int, height: int, *, others
     syncs = step.syncs if step else 0
     has_ratio = bool(syncs) and settings.uniform
     shared = has_ratio and _is_shared(progress, step, settings)
-    requested = {"LAYER": name}
+    requested = name
     if step is not None and settings.reports_own_figures:  # its writes and syncs are not known
-        requested = {"LAYER": f"{name}: {count(step.ops)}"}
+        requested = f"{name}: {count(step.ops)}"
     elif step is not None:
-        requested |= {"WRITES": count(step.ops), "BYTES": size(step.bytes), "SYNCS": count(step.syncs)}
-    lines = [heading(columns, width), line(("   " + row(columns, requested), style))]
+        counts = {"WRITES": count(step.ops), "BYTES": size(step.bytes), "SYNCS": count(step.syncs)}
+        requested = row(columns, {"LAYER": name, **counts})
+    lines = [heading(columns, width), line(("   " + requested, style))]
     for node in layers[:max_layers]:
         device = next((device for device in step.counters if device.device == node.id), None) if step else None
         values = {"LAYER": _label(node, progress.target)}
