@@ -28,7 +28,7 @@ _FILES = (
     ("~/.config/fstui/", "keys.toml, theme.toml, scenarios of your own (XDG_CONFIG_HOME)"),
 )
 _ENVIRONMENT = (
-    ("FSTUI_ASCII=1", "show only ASCII on the screens"),
+    ("FSTUI_ASCII=1", "show only ASCII on a terminal"),
     ("FSTUI_MOUSE=0", "no mouse in the app, so that the terminal selects text without Shift"),
     ("FSTUI_DEBUG=1", "print a traceback of an unexpected error"),
     ("FSTUI_DB_PASSWORD", "password for an existing database server"),

@@ -6,11 +6,11 @@ import select
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import IO
+from typing import IO, TextIO
 
 from rich.cells import set_cell_size
 
-from fstui.report.characters import escape_controls, escape_lines, printable
+from fstui.report.characters import escape_controls, escape_lines, is_ascii_only, printable
 from fstui.report.text import WIDTH, wrap
 
 _READER_TIMEOUT_S = 1.0
@@ -43,7 +43,7 @@ def write_stdout(document: str | bytes, timeout_s: float | None = None) -> None:
         raise ReaderGone
     try:
         sys.stdout.flush()
-        data = bytearray(document if isinstance(document, bytes) else _encode(document, sys.stdout.encoding))
+        data = bytearray(document if isinstance(document, bytes) else _encode(_prepared(document), sys.stdout))
         # not through sys.stdout: with PYTHONUNBUFFERED, its write() drops the data that does not fit into a full pipe
         write_available(sys.stdout.fileno(), data, timeout_s)
         if data:
@@ -60,9 +60,14 @@ def write_stdout(document: str | bytes, timeout_s: float | None = None) -> None:
         raise
 
 
-def _encode(document: str, encoding: str) -> bytes:
+def _prepared(document: str) -> str:
     text = escape_lines(document)
-    return printable(colour_verdicts(text) if width() and uses_colours() else text, encoding).encode(encoding)
+    return colour_verdicts(text) if width() and uses_colours() else text
+
+
+def _encode(text: str, stream: TextIO) -> bytes:
+    encoding = "ascii" if is_terminal(stream) and is_ascii_only() else stream.encoding
+    return printable(text, encoding).encode(encoding)
 
 
 def write_available(stream_fd: int, data: bytearray, timeout_s: float | None) -> None:
@@ -121,7 +126,7 @@ def _write_stderr(text: str) -> None:
     with suppress(OSError, ValueError):
         if sys.stderr is not None and is_writable(sys.stderr.fileno()):
             # not print: a signal handler may call this function while print runs, which is not reentrant
-            os.write(sys.stderr.fileno(), printable(text, sys.stderr.encoding).encode(sys.stderr.encoding))
+            os.write(sys.stderr.fileno(), _encode(text, sys.stderr))
 
 
 def _wrap_for_stderr(sentence: str) -> str:

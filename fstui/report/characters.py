@@ -4,8 +4,9 @@ Everything that is read from a system (a label, a model, a mount point, the outp
 in this module when it leaves fstui, so that it cannot control a terminal or change the reading direction.
 """
 
+import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 CONTROL = re.compile(
     "[\x00-\x1f\x7f-\x9f\xad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b-\u200f\u2028-\u202e"
@@ -51,6 +52,21 @@ def printable(text: str, encoding: str) -> str:
     except UnicodeEncodeError:
         return text.translate(_ASCII).encode(encoding, errors="backslashreplace").decode(encoding)
     return text
+
+
+def is_ascii_only(environ: Mapping[str, str] = os.environ) -> bool:
+    """Return whether FSTUI_ASCII is 1. Without it, return True on the Linux console and in locales other than UTF-8."""
+    if (setting := environ.get("FSTUI_ASCII", "")) in ("0", "1"):
+        return setting == "1"
+    return environ.get("TERM") == "linux" or not _has_utf8_locale(environ)
+
+
+def _has_utf8_locale(environ: Mapping[str, str]) -> bool:
+    locale, language = environ.get("LC_ALL") or environ.get("LC_CTYPE", ""), environ.get("LANG", "")
+    if not environ.get("LC_ALL") and locale in ("C.UTF-8", "C.utf8", "UTF-8"):
+        # Python sets this LC_CTYPE itself under a C locale (PEP 538); LANG still has the user's locale.
+        locale = language
+    return (locale or language).lower().replace("-", "").endswith("utf8")
 
 
 def _escape(match: re.Match[str]) -> str:

@@ -26,14 +26,14 @@ from fstui.model.declaration import Declaration
 from fstui.model.errors import Refused, sentence_of
 from fstui.model.quantities import counted
 from fstui.model.storage import Target
-from fstui.report.characters import escape_controls, escape_lines
+from fstui.report.characters import escape_controls, escape_lines, is_ascii_only
 from fstui.runs.session import Session
 from fstui.tui.commands import EVERYWHERE, PALETTE, bindings
 from fstui.tui.drawing.cells import MIN_FRAME_WIDTH
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.screens.storage import StorageScreen
 from fstui.tui.styles import THEMES, set_theme
-from fstui.tui.terminal import AsciiFilter, ControlFilter, SlowLineDriver, is_ascii_only, is_mouse_enabled, to_ascii
+from fstui.tui.terminal import AsciiFilter, ControlFilter, SlowLineDriver, is_mouse_enabled, to_ascii
 
 if TYPE_CHECKING:
     from textual.widgets import Input

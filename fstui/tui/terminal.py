@@ -1,4 +1,4 @@
-"""The terminal: its driver, filters for every line, and whether it has a mouse and can display UTF-8."""
+"""The terminal: its driver, filters for every line, and whether it has a mouse."""
 
 from __future__ import annotations
 
@@ -139,18 +139,3 @@ def to_ascii(text: str) -> str:
 def is_mouse_enabled(environ: Mapping[str, str] = os.environ) -> bool:
     """Return whether to enable the mouse. With FSTUI_MOUSE=0 the terminal's own selection works without Shift."""
     return environ.get("FSTUI_MOUSE") != "0" and environ.get("TERM") != "linux"
-
-
-def is_ascii_only(environ: Mapping[str, str] = os.environ) -> bool:
-    """Return whether FSTUI_ASCII is 1. Without it, return True on the Linux console and in locales other than UTF-8."""
-    if (setting := environ.get("FSTUI_ASCII", "")) in ("0", "1"):
-        return setting == "1"
-    return environ.get("TERM") == "linux" or not _has_utf8_locale(environ)
-
-
-def _has_utf8_locale(environ: Mapping[str, str]) -> bool:
-    locale, language = environ.get("LC_ALL") or environ.get("LC_CTYPE", ""), environ.get("LANG", "")
-    if not environ.get("LC_ALL") and locale in ("C.UTF-8", "C.utf8", "UTF-8"):
-        # Python sets this LC_CTYPE itself under a C locale (PEP 538); LANG still has the user's locale.
-        locale = language
-    return (locale or language).lower().replace("-", "").endswith("utf8")

@@ -54,6 +54,14 @@ def test_a_table_fits_the_terminal(columns: int) -> None:
     assert table[0].startswith("SCENARIO") and max(map(len, table)) <= columns
 
 
+@pytest.mark.parametrize("locale", ["C", "C.UTF-8"])
+def test_a_terminal_without_utf8_gets_ascii(monkeypatch: pytest.MonkeyPatch, locale: str) -> None:
+    monkeypatch.setenv("LC_ALL", locale)
+    for words, stream in ((("scenarios",), "stdout"), (("show", "…"), "stderr")):
+        _, seen = on_a_terminal(*words, stream=stream)
+        assert seen.isascii() is (locale == "C")
+
+
 @pytest.mark.slow
 def test_a_progress_bar_is_drawn_and_removed(scenario: str, target: Path) -> None:
     code, seen = on_a_terminal("run", scenario, target, "--set", "seconds=1.5")

@@ -1,8 +1,9 @@
 import pytest
 from textual.events import CursorPosition
 
+from fstui.report.characters import is_ascii_only
 from fstui.tui import prepare
-from fstui.tui.terminal import SlowLineDriver, is_ascii_only, is_mouse_enabled
+from fstui.tui.terminal import SlowLineDriver, is_mouse_enabled
 
 
 @pytest.mark.parametrize(
