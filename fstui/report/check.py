@@ -43,6 +43,10 @@ class Check(NamedTuple):
     elapsed_s: float
 
     @property
+    def left_out_lines(self) -> tuple[str, ...]:
+        return tuple(f"{_first_names(names)}: {reason}" for reason, names in self.left_out.items())
+
+    @property
     def unchecked(self) -> tuple[Unchecked, ...]:
         return tuple(
             Unchecked(filesystem=name, reason=reason) for reason, names in self.left_out.items() for name in names
@@ -51,12 +55,11 @@ class Check(NamedTuple):
 
 def check_report(check: Check) -> Report:
     simulated = (_simulated(check),) if _simulated(check) else ()
-    left_out = tuple(f"{_first_names(names)}: {reason}" for reason, names in check.left_out.items())
     sections = (
         Section(lines=simulated),
         Section("", _HEADER, tuple(map(_cells, check.rows)), tuple(_notes(check))),
         *(section for row in check.rows for section in _explanation(row)),
-        Section("Not checked", lines=left_out),
+        Section("Not checked", lines=check.left_out_lines),
     )
     runs = tuple(row.run for row in check.rows if row.run)
     values = records(_RECORDS, map(_record, check.rows))

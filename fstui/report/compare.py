@@ -77,7 +77,7 @@ def _facts(comparison: Comparison) -> dict[str, list[str]]:
     for key in dict.fromkeys(key for settings in settings_of_sides for key in settings):
         values = [setting_text(settings.get(key, NONE)) for settings in settings_of_sides]
         if len(set(values)) > 1 and all(key in settings for settings in settings_of_sides):
-            facts[f"set {key}"] = values
+            facts[f"setting {key}"] = values
     return facts
 
 

@@ -96,7 +96,6 @@ def _fits(run: Run | None, product_names: Sequence[str]) -> tuple[Fit, ...]:
 
 def fit_report(check: Check, product_names: Sequence[str] = ()) -> Report:
     row_sections = tuple(section for row in check.rows for section in _row_sections(row, product_names))
-    left_out = tuple(f"{', '.join(names)}: {reason}" for reason, names in check.left_out.items())
     document = FitDocument(
         elapsed_s=check.elapsed_s,
         directories=tuple(
@@ -114,7 +113,7 @@ def fit_report(check: Check, product_names: Sequence[str] = ()) -> Report:
     runs = tuple(row.run for row in check.rows if row.run)
     values = records(_RECORDS, (values for row in check.rows for values in _records(row, product_names)))
     head = f"{counted(len(runs), 'filesystem')} measured in {seconds(check.elapsed_s)}"
-    return Report(head, (*row_sections, Section("Not measured", lines=left_out)), document, values, runs)
+    return Report(head, (*row_sections, Section("Not measured", lines=check.left_out_lines)), document, values, runs)
 
 
 def _records(row: CheckRow, product_names: Sequence[str]) -> Iterator[tuple[Value, ...]]:

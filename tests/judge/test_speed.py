@@ -69,14 +69,14 @@ def test_a_faster_step_that_is_not_compared_counts() -> None:
 
 def test_speed_that_is_unknown_says_why() -> None:
     assert answered(None, step(sync_every=8)).title == "no small writes were synced"
-    assert answered(None, step(rate=5, ops=2)).title == "no rate of synced writes was measured"
+    assert answered(None, step(rate=5, ops=2)).title == "no rate of syncs was measured"
 
 
 def test_step_without_a_rate_is_not_compared() -> None:
     """As in a damaged document."""
     without = {"rate_per_s": 0.0, "latency_ns": None}
-    assert answered(SSD, step(changes=without)).title == "no rate of synced writes was measured"
-    assert answered(SSD, step(ops_per_s=5, changes=without)).title == "no rate of synced writes was measured"
+    assert answered(SSD, step(changes=without)).title == "no rate of syncs was measured"
+    assert answered(SSD, step(ops_per_s=5, changes=without)).title == "no rate of syncs was measured"
 
 
 @pytest.mark.parametrize("rate_limit", [RateLimit(bytes_per_s=1 << 20), RateLimit(idle=True)])

@@ -178,3 +178,10 @@ def test_layer_of_a_container_says_to_measure_in_the_volume() -> None:
     inside = replace(HONEST, findings=(*HONEST.findings, layer))
     text = as_text(check.check_report(ALL._replace(rows=(CheckRow("/", inside),))))
     assert sentence in text and "Put the data on a volume" in text
+
+
+def test_check_and_fit_shorten_the_list_of_what_was_left_out() -> None:
+    names = tuple(f"/sys/{number}" for number in range(9))
+    done = Check((), {"stores no data": names}, 1.0)
+    for report in (check.check_report(done), fit.fit_report(done)):
+        assert "/sys/0, /sys/1, /sys/2 and 6 more: stores no data" in as_text(report)

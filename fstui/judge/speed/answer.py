@@ -184,7 +184,7 @@ def _without_cpu(step: Step, line: str, lost_ns: int) -> Speed:
 
 def _no_reference(case: Case, verdict: Verdict, yardsticks: Sequence[Yardstick]) -> Speed:
     if not any(rated_steps(case)):
-        return Speed(title="no rate of synced writes was measured", sentence="No step synced each write for long enough to have a rate.")
+        return Speed(title="no rate of syncs was measured", sentence="No step synced each write for long enough.")
     if yardsticks:
         worst = yardsticks[0].worst
         slow = ""
