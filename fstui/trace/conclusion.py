@@ -170,8 +170,8 @@ def _conclude_from_times(program: WaitingProgram, counts: WatchCounts, disk: Awa
     who, where, mean = program.program_label, program.file_label, duration_ns(program.mean_ns)
     is_quick = program.mean_ns <= QUICK_SYNC_NS
     if is_quick and share < MIN_QUICK_SYNC_SHARE:
-        waits = f"{who} waited {_share_of_time(program, counts.elapsed_s)} ({where})"
-        return WatchConclusion("nobody", f"Syncs are quick: in {counts.elapsed_s:.1f} s, {waits}. {disk.time_text}.")
+        waits = f"in {counts.elapsed_s:.1f} s, {who} waited {_share_of_time(program, counts.elapsed_s)}"
+        return WatchConclusion("nobody", f"Syncs are quick: {waits}.")
     waits_for_disk = disk.time_ns >= MAIN_CAUSE_SHARE * program.mean_ns
     if waits_for_disk and not is_quick:
         sentence = (
