@@ -189,13 +189,11 @@ def _why_inconclusive(accounts: Sequence[FlushAccount]) -> str:
 
 
 def _advice_on_others(case: Case, where: str) -> str:
-    all_writers = case.other_writers.writers
-    servers = words.servers(all_writers)
-    advice = f"Stop the other writers on {where}, or use another disk, and run again."
-    if servers:
-        advice = (
-            f"You need not stop {servers}: 'fstui watch' shows the waits for syncs without writing a byte. Run again "
-            "as root, so that the kernel's trace distinguishes fstui's own flushes, or on another disk."
-        )
+    all_writers, untraced = case.other_writers.writers, case.evidence.untraced
+    advice = f"Run again when other processes write less to {where}, or on another disk."
+    if untraced:
+        advice = f"Run again with {TRACE}, which distinguishes fstui's own flushes ({untraced}), or on another disk."
+    if servers := words.servers(all_writers):
+        advice = f"You need not stop {servers}: 'fstui watch' shows the waits for syncs without test data. {advice}"
     # /proc/PID/io does not show to which device a process wrote
     return f"{advice} On this host, these write: {words.writers(all_writers)}." if all_writers else advice

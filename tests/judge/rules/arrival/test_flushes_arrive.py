@@ -144,6 +144,14 @@ def test_other_writers_are_named() -> None:
     assert advice.endswith("On this host, these write: mysqld and journald.")
 
 
+def test_advice_on_other_writers_names_the_missing_trace() -> None:
+    reason = "only root may trace the kernel"
+    judgement = verdict(None, step(flushes=1.3), idle=busy("sda", 400, "mysqld"), untraced=reason)
+    (advice,) = finding(judgement, "flushes-arrive").next
+    assert "You need not stop mysqld" in advice
+    assert f"Run again with the kernel's trace, which distinguishes fstui's own flushes ({reason})" in advice
+
+
 def test_rare_flushes_while_idle_are_not_named_as_the_cause() -> None:
     """A layer may write a journal of its own: 1.57 flushes per sync, next to 0.7 flushes per second while idle."""
     judgement = verdict(None, step(flushes=1.57), idle=busy("sda", 1, "jbd2/dm-1-8"))
