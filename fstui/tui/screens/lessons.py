@@ -29,7 +29,7 @@ from fstui.tui.styles import KEY
 from fstui.tui.widgets.lines import Slices
 from fstui.tui.widgets.table import DrawnTable, TableContent
 
-MIN_MAP_LINES = 10
+MIN_MAP_LINES = 8
 _MEASURED = "what was measured"
 _ENTER_LABELS = {"predict": "start", "run": "compare", "question": "end"}
 
@@ -297,7 +297,7 @@ class LessonScreen(BaseScreen):
                 compared = drawing.comparison(lesson.predict, self.prediction, self._claims, width)
                 return [*compared, line(), *measured, *reach]
             case "explain":
-                return [*measured, line(), rule(width, "why"), *drawing.explanation(lesson, width), *reach]
+                return [*measured, line(), rule(width, "why"), *drawing.explanation(lesson, width)]
         remark = "right" if self.answer else ""
         question = drawing.question(self._prompt, lesson.question, self.answer, width, remark=remark)
         return [*question, line(), *measured, *reach]
@@ -310,7 +310,7 @@ class LessonScreen(BaseScreen):
         return [lessons.check(claim, self.results) for claim in self.lesson.claims]
 
     def _draw_map(self, width: int, height: int) -> list[Text]:
-        if height < MIN_MAP_LINES - self.has_class("-narrow") * 4:
+        if height < MIN_MAP_LINES - 2 * self.has_class("-narrow"):
             return []
         return drawing.heat_maps(self.lesson, self._planned_runs, self._progress, width, height)
 
