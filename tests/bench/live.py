@@ -103,7 +103,7 @@ def _watched(step: Watched, target: Path, seconds: int) -> tuple[list[float], fl
             app.read_for(1)
             shares = [_share(app) for _ in range(seconds)]
             app.press("s")
-            app.read_until(" finding", 30)
+            app.read_until(" FINDING ", 30)
         (saved,) = (Path(state) / "fstui" / "runs").glob("*.json")
         return shares, decode_run(saved.read_bytes()).steps[0].rate_per_s
 

@@ -36,7 +36,7 @@ def _round(directory: str) -> list[float]:
     ):
         app.begin_odirect_truth()
         began = app.read_until("LAYER", 10)
-        ended = app.read_until(" finding", 120)
+        ended = app.read_until(" FINDING ", 120)
         return _per_second([chunk for chunk in app.chunks if chunk[0] < ended], began)
 
 
