@@ -7,6 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from fstui.judge.references import library
+from fstui.measure.kinds.sqlite_commits import SqliteCommits
 from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.measure.kinds.sysbench import Interval
 from fstui.model.counters import DeviceCounters, DeviceTimes, Idle
@@ -442,6 +443,16 @@ def test_silence_of_a_server_is_a_stall(never: bool, title: str) -> None:
 ], ids=["existing server", "busy host", "sysbench was stopped"])  # fmt: skip
 def test_silence_with_another_cause_is_no_stall(other: Step) -> None:
     assert answered(SSD, step(), other).answer != "stalls"
+
+
+@pytest.mark.parametrize("frozen_ns", [None, 2_900_000_000])
+def test_long_commit_of_sqlite_is_a_stall_only_if_frozen(frozen_ns: int | None) -> None:
+    """Otherwise it may be a checkpoint."""
+    commits = slowest(3000, settings=SqliteCommits(), frozen_ns=frozen_ns, elapsed_s=3.5)
+    judgement = verdict(SSD, step(), replace(commits, name="WAL FULL"))
+    expected = "3.0 s for one operation of “WAL FULL”: the filesystem was frozen"
+    assert (judgement.speed.title == expected) is bool(frozen_ns)
+    assert ("checkpoint" in judgement.sentence) is not bool(frozen_ns)
 
 
 def test_frozen_server_stalls_even_on_a_busy_host() -> None:

@@ -56,15 +56,18 @@ def stalled_steps(case: Case) -> tuple[StalledStep, ...]:
 
 
 def _stalled_steps(case: Case) -> Iterator[StalledStep]:
-    for write_step in case.steps.write_steps:
-        step = write_step.step
+    for step in case.steps.all:
+        if isinstance(step.figures, SysbenchFigures):
+            continue
+        write_step = case.steps.as_write_step(step)
+        # another write waits for the page cache, which may be writing other files; SQLite may write a checkpoint
+        waits_for_disk = write_step is not None and (write_step.sync_method or write_step.direct)
         if step.unanswered and step.unanswered.elapsed_s * 1e9 >= STALL_NS:
             yield StalledStep(step, round(step.unanswered.elapsed_s * 1e9), step.unanswered.call)
         elif (
             step.latency_ns
             and not step.changed
-            # a write without a sync or O_DIRECT waits for the page cache, which may be writing other files
-            and (write_step.sync_method or write_step.direct)
+            and (waits_for_disk or step.frozen_ns)
             and step.latency_ns.max >= stall_limit_ns(step.latency_ns.p50)
         ):
             yield StalledStep(step, step.latency_ns.max)

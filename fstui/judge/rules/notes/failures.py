@@ -201,7 +201,8 @@ def stood_still(case: Case) -> Iterator[Conclusion]:
     duration = duration_ns(_longest_ns(worst))
     unanswered = worst.unanswered
     step_duration = seconds(worst.elapsed_s)
-    checkpoint = " This may be a checkpoint of the database." if worst.settings.operation_name else ""
+    may_be_checkpoint = worst.settings.operation_name and not worst.frozen_ns
+    checkpoint = " This may be a checkpoint of the database." if may_be_checkpoint else ""
     yield Conclusion(
         title=f"all I/O stopped for {duration}" if unanswered else f"one operation took {duration}",
         sentence=f"All I/O of {worst.name} stopped for {duration} of {step_duration}: {unanswered.call} had not "
