@@ -243,7 +243,7 @@ def what_happened(source: Recording, period: tuple[float, float] | None) -> What
         incidents=worst_incidents,
         gaps=gaps,
         notes=tuple(_notes(source, excerpt, headers, start, end)),
-        buckets=tuple(incidents.buckets(records, start, end)),
+        buckets=tuple(incidents.buckets(records, max(start, extent[0]), min(end, extent[1]))),
     )
 
 

@@ -133,6 +133,8 @@ def test_only_the_recorded_part_of_a_period_is_called_calm() -> None:
     assert found.sentence.startswith(
         "No unusual wait for a sync in the 5 m 0 s recorded (2025-11-26 14:33:20–14:38:20)"
     )
+    off_the_grid = answer(calm(), (BEGIN - 296, BEGIN + 300))
+    assert off_the_grid.buckets[0].start == BEGIN, "a row begins when the recording does"
 
 
 def test_without_a_trace_only_devices_are_called_calm() -> None:
