@@ -137,7 +137,10 @@ def unknown_layer(case: Case) -> Iterator[Conclusion]:
         sentence=f"fstui does not know the {'layers' if unknown[1:] else 'layer'} {names}, nor what a sync does there.",
         verdict="cannot-tell",
         confidence="medium",
-        evidence=(words.reading(node, setting) if setting else f"{node.id}: {node.kind}" for node, setting in settings),
+        evidence=(
+            *(words.reading(node, setting) if setting else f"{node.id}: {node.kind}" for node, setting in settings),
+            *(line for node in unknown for line in words.readings(node, "missing")),
+        ),
         next=(
             *(("Change the setting, then run again.",) if any(setting for _, setting in settings) else ()),
             *words.provider_advice(unknown),

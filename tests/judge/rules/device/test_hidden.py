@@ -85,6 +85,12 @@ def test_unknown_layers_are_named_together() -> None:
     assert "the layers newfs (/srv) and drbd (x), nor" in verdict(where, step(flushes=0)).sentence
 
 
+def test_unknown_layer_shows_what_could_not_be_read() -> None:
+    judgement = verdict(under("dm", "sda", missing="the device-mapper table: no answer for 4 s"), step(flushes=0))
+    line = finding(judgement, "unknown-layer").evidence[1]
+    assert line.startswith("x missing: the device-mapper table: no answer for 4 s")
+
+
 def test_barriers_off_above_an_unknown_layer_are_reported() -> None:
     top = filesystem(below=("x",), barrier="nobarrier")
     assert "barriers-off" in rules(verdict(target(top, block("x", "drbd", "sda"), disk()), step(flushes=0)))
