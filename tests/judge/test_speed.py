@@ -373,9 +373,11 @@ def test_other_reasons_are_named(where: Target, reason: str) -> None:
 
 
 def test_flushes_of_other_processes_are_named() -> None:
-    found = answered(SSD, step(rate=20, ops=40, changes={"trace": (traced(us=40, others=400),)}))
+    found = answered(SSD, step(rate=20, ops=40, changes={"trace": (traced(us=40, others=4000),)}))
     assert found.answer == "slow"
     assert "other processes also flushed this device" in found.title
+    assert "others: fdatasync: 4\xa0000 flushes by other processes" in found.evidence
+    assert found.next[0].startswith("Measure again when these processes are idle")
 
 
 def test_freeze_is_the_only_reason_if_it_explains_the_stall() -> None:

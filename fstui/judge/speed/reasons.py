@@ -6,7 +6,7 @@ from typing import NamedTuple
 from fstui.judge import words
 from fstui.judge.facts import Case
 from fstui.judge.speed.stalls import MEASURE_WITH_CPU, host_pressure_ns
-from fstui.model.quantities import duration_ns, percent
+from fstui.model.quantities import count, duration_ns, percent
 from fstui.model.steps import Step
 from fstui.model.storage import Reading
 from fstui.proc import ON_FROZEN
@@ -142,7 +142,7 @@ def _other_writers(case: Case, step: Step) -> Iterator[Reason]:
     noisy = [account for account in case.flushes.noisy_accounts if account.step is step]
     syncs = step.traced_part.syncs if step.traced_part else step.syncs
     if most_by_others >= MIN_OTHERS_PER_SYNC * max(syncs, 1):
-        evidence = f"{step.name}: {most_by_others} flushes by other processes"
+        evidence = f"{step.name}: {count(most_by_others)} flushes by other processes"
         yield _others_reason(case, "other processes also flushed this device", evidence)
     elif noisy:
         yield _others_reason(case, "other processes also wrote to this device", noisy[0].flush_line)
@@ -151,7 +151,8 @@ def _other_writers(case: Case, step: Step) -> Iterator[Reason]:
 def _others_reason(case: Case, text: str, evidence: str) -> Reason:
     writers = case.other_writers.writers
     names = f" ({words.writers(writers)})" if writers else ""
-    return Reason(text + names, f"others: {evidence}", "Measure again when they are idle: 'fstui watch' names them.")
+    next_step = "Measure again when these processes are idle: 'fstui watch' names them."
+    return Reason(text + names, f"others: {evidence}", next_step)
 
 
 def _remote(case: Case) -> Iterator[Reason]:
