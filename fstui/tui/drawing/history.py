@@ -40,7 +40,7 @@ from fstui.tui.styles import AREA, FAINT, HEAD, KEY, WARNING, speed_style, verdi
 from fstui.tui.widgets.lines import UNBOUNDED
 from fstui.tui.widgets.table import TableContent, row_cells
 
-_BAR_WIDTH, _LONG_BAR_WIDTH, _MAX_BAR_WIDTH, _RATE_WIDTH = 8, 30, 60, 6
+_BAR_WIDTH, _MAX_BAR_WIDTH, _RATE_WIDTH = 30, 60, 6
 _MAX_WIDTHS = {"SCENARIO": 24, "STEP": 24, "HOST": 12, "NOTE": 28}
 _NARROW, _WIDE, _VERY_WIDE = 73, 107, 150
 """Widths in cells at which a table gets more columns."""
@@ -52,7 +52,7 @@ COLUMNS = (
     Column("SCENARIO", 14, gap=2, from_width=63),
     Column("STEP", 16, gap=2, cut="middle", from_width=_WIDE),
     Column("RATE/S", _RATE_WIDTH, gap=1, right=True),
-    Column("BAR", _LONG_BAR_WIDTH, gap=1, from_width=_VERY_WIDE),
+    Column("BAR", _BAR_WIDTH, gap=1, from_width=_VERY_WIDE),
     Column("RUN", 6, gap=2, from_width=_VERY_WIDE),
     Column("TARGET", gap=2, cut="left"),
     Column("HOST", 12, gap=2, from_width=121),
@@ -78,7 +78,6 @@ TREND = (
     Column("RUN", 6, gap=2, from_width=_WIDE),
     Column("BAR", gap=2),
 )
-_REMARKS = Column("REMARKS", 12, gap=2)
 _MARK = "*"
 _MAX_RATES = 7
 """The number of runs whose rates are drawn in a row, oldest first."""
@@ -97,8 +96,7 @@ def rows(runs: Sequence[Summary], marked: Collection[str], width: int) -> TableC
     variants = list({f"{run.scenario} {run.settings}": run for run in runs}.values()) if width >= _WIDE else []
     columns = fit_columns(_sized_columns(runs, variants) if variants else COLUMNS, width)
     scale = charts.scale_around(run.rate_per_s for run in runs)
-    bar = next((column.width for column in columns if column.title == "BAR"), 0)
-    rows = {run.path: partial(_row, run, columns, scale, bar, variants, is_marked=run.id in marked) for run in runs}
+    rows = {run.path: partial(_row, run, columns, scale, variants, is_marked=run.id in marked) for run in runs}
     return TableContent(columns, rows, {"BAR": charts.ends(scale)})
 
 
@@ -121,26 +119,11 @@ def earlier_runs(runs: Sequence[Summary], width: int, height: int) -> list[Text]
     """Draw the runs on one filesystem."""
     if not runs:
         return [rule(width, "earlier runs"), *paragraph("No run on this filesystem is saved.", width)]
-    return [rule(width, "earlier runs", f"{len(runs)} on this filesystem"), *run_table(runs, width, height - 1)]
-
-
-def run_table(runs: Sequence[Summary], width: int, height: int) -> list[Text]:
-    """Draw a table of runs on one filesystem, with remarks if there are any."""
-    shown = runs[: height - 1]
-    columns = [
-        replace(column, from_width=0, width={"STEP": 0, "BAR": _BAR_WIDTH}.get(column.title, column.width))
-        for column in COLUMNS
-        if column.title not in ("TARGET", "RUN", "HOST", "NOTE")
-    ]
-    if any(map(report.remarks, shown)):
-        columns.append(_REMARKS)
-    fitting = fit_columns(columns, width - 4)
-    scale = charts.scale_around(run.rate_per_s for run in shown)
-    titles = row_cells(fitting, {column.title: column.title for column in fitting} | {"BAR": charts.ends(scale)}, {})
-    drawn = [Text("").join(_row(run, fitting, scale, _BAR_WIDTH)) for run in shown]
+    columns, drawn, _ = rows(runs[: height - 2], (), width - 4)
     return [
-        line(("   " + "".join(title.plain for title in titles), FAINT)),
-        *(line("   ").append(text) for text in drawn),
+        rule(width, "earlier runs", f"{len(runs)} on this filesystem"),
+        line((f"   {row(columns, {column.title: column.title for column in columns})}", FAINT)),
+        *(line("   ").append_text(Text("").join(cells())) for cells in drawn.values()),
     ]
 
 
@@ -275,13 +258,7 @@ def note_lines(summary: Summary, width: int) -> list[Text]:
 
 
 def _row(
-    summary: Summary,
-    columns: Sequence[Column],
-    scale: LogScale,
-    bar: int,
-    variants: Sequence[Summary] = (),
-    *,
-    is_marked: bool = False,
+    summary: Summary, columns: Sequence[Column], scale: LogScale, variants: Sequence[Summary], *, is_marked: bool
 ) -> list[Text]:
     verdict_text, verdict = report.answer(summary)
     style = verdict_style(verdict if summary.verdict else None)[1]
@@ -295,10 +272,9 @@ def _row(
         "STEP": summary.rate_of if summary.rate_per_s else "",
         "TARGET": _target_with_remarks(summary, next((each.width for each in columns if each.title == "TARGET"), 0)),
         "RATE/S": _rate(summary.rate_per_s) if summary.rate_per_s else "",
-        "BAR": charts.bar(summary.rate_per_s, scale, bar),
+        "BAR": charts.bar(summary.rate_per_s, scale, _BAR_WIDTH),
         "RUN": summary.id,
         "HOST": summary.hostname,
-        _REMARKS.title: ", ".join(report.remarks(summary)),
         "NOTE": summary.note,
     }
     styles = {"": KEY if is_marked else glyph_style, "VERDICT": style, "BAR": AREA, "SPEED": _speed_style(summary)}
