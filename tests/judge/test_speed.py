@@ -271,6 +271,12 @@ def test_cpu_pressure_is_named_before_other_writers() -> None:
         assert quiet.answer == "stalls" and "CPU at the same time" not in quiet.sentence
 
 
+@pytest.mark.parametrize(("longest_wait_ms", "is_named"), [(20, True), (9, False)])
+def test_writer_that_hardly_waits_rules_out_cpu_pressure(longest_wait_ms: int, is_named: bool) -> None:
+    found = answered(SSD, slowest(400, longest_cpu_wait_ns=longest_wait_ms * 1_000_000, **STARVED))
+    assert ("CPU at the same time" in found.sentence) is is_named
+
+
 @pytest.mark.parametrize("device", ["sda", "loop0"])
 def test_disk_that_took_the_time_is_not_excused_by_cpu_pressure(device: str) -> None:
     """Kernel threads serve a loop device, so they may have caused its long requests."""
