@@ -39,7 +39,7 @@ def field(line: str) -> str:
 @pytest.mark.parametrize("width", [50, 80, 117, 200])
 def test_rounded_times_leave_no_gaps(length_s: float, width: int) -> None:
     view = LatencyView(seconds(length_s, (MS, 9)), elapsed_s=length_s, length_s=length_s)
-    ends = width - (latency.MARKS_WIDTH if width >= latency.MIN_WIDTH_WITH_MARKS else 0)
+    ends = width - (latency.MARKS_WIDTH if width >= latency.MIN_WIDTH_WITH_MARKS else latency.LAST_TIME_CELLS)
     (line,) = (line[latency.LABEL_WIDTH : ends] for line in drawn(view, width) if any("⠀" < c <= "⣿" for c in line))
     assert " " not in line and len(line) == ends - latency.LABEL_WIDTH
 
@@ -128,7 +128,7 @@ def test_stalls_and_impossible_latencies_have_own_colours() -> None:
 def test_percentiles_and_references_are_at_the_right() -> None:
     marks = (Mark("last run", 1.5 * MS), Mark("published", 12 * MS), Mark("idle flush", 3 * MS))
     lines = drawn(LatencyView(seconds(1.0, (MS, 99), (19 * MS, 1)), latency=LATENCY, marks=marks), height=21)
-    beside = [line[80 - latency.MARKS_WIDTH :].split() for line in lines if len(line) > 80 - latency.MARKS_WIDTH + 1]
+    beside = [line[80 - latency.MARKS_WIDTH :].split() for line in lines[:-1]]
     names = [words[0].strip("◂·╌") or words[1] for words in beside if words]
     assert names == ["max", "published", "p99", "idle", "p90", "last", "p50"]
 
@@ -149,7 +149,7 @@ def test_an_arrow_shows_where_the_value_of_a_moved_label_is() -> None:
     lines = drawn(LatencyView(seconds(1.0, (MS, 99), (19 * MS, 1)), latency=close), height=8)
     labels = [line[80 - latency.MARKS_WIDTH :].split() for line in lines if " ms" in line[20:]]
     assert labels == [["↓max", "1.5", "ms"], ["↓p99", "1.3", "ms"], ["◂p50–p90", "1.0", "ms"]]
-    assert lines[-1].endswith("  1.0    ↑ above, ↓ below")
+    assert lines[-1].endswith("  1.0  ↑ above, ↓ below")
 
 
 def test_a_logarithmic_axis_has_at_least_two_ticks() -> None:

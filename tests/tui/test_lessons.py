@@ -150,7 +150,7 @@ async def test_the_running_step_is_marked_and_shows_its_time() -> None:
     progress = Progress(planned.plan, planned.target)
     progress.finished_steps = {0: step("write, no sync", sync="none")}
     drawn = drawing.heat_maps(lesson, [planned], {"hdd": progress}, 120, 12)
-    assert "── ▸ fdatasync ──" in drawn[0].plain and "── fsync, not started ──" in drawn[0].plain
+    assert "── ▸ fdatasync, starting ──" in drawn[0].plain and "── fsync, not started ──" in drawn[0].plain
     assert drawing.elapsed(progress) == "0.0 of 1 s"
     (row,) = [text for text in drawing.runs(lesson, {"hdd": progress}, {}, 80) if "▸" in text.plain]
     assert row.plain.split() == ["▸", "fdatasync"]

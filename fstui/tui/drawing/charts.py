@@ -99,16 +99,6 @@ def braille_cell(left: int, right: int, row: int) -> str:
     return chr(0x2800 + _BRAILLE[0][left_dots] + _BRAILLE[1][right_dots]) if left_dots or right_dots else " "
 
 
-def axis_labels(labels: Sequence[tuple[int, str]]) -> str:
-    """Place each label below its column. The first label starts there, the last ends there, the others are centred."""
-    text = ""
-    for number, (column, label) in enumerate(labels):
-        shift = 0 if number == 0 else len(label) - 1 if number == len(labels) - 1 else len(label) // 2
-        start = max(column - shift, 0)
-        text = text[:start].ljust(start) + label
-    return text
-
-
 class Figure(NamedTuple):
     """A number to chart."""
 

@@ -18,13 +18,15 @@ from fstui.model.steps import Latency, PendingOperation, Snapshot, Step, Timelin
 from fstui.report import latency_map
 from fstui.report.latency_map import REFERENCES, REVOLUTION, LogScale, Mark, Slice, with_ends
 from fstui.tui.drawing.cells import StyledText, draw_frame, fit, line, rule
-from fstui.tui.drawing.charts import axis_labels, round_up, without_zeros
+from fstui.tui.drawing.charts import round_up, without_zeros
 from fstui.tui.styles import AREA, BAD, FAINT, TIME, WARNING, shades
 
 LABEL_WIDTH = 9
 MARKS_WIDTH = 21
 """Width of the percentiles and reference values to the right of the map."""
 MIN_WIDTH_WITH_MARKS = 54
+LAST_TIME_CELLS = 3
+"""Cells to the right of a map for the half of the last time that is not below the map."""
 _MIN_TIME_CELLS = 7
 """Cells from one time below the map to the next: a narrow map has fewer times, so that they stay apart."""
 _MIN_TWO_CHARTS_LINES, _LINES_PER_TICK, _MIN_NUMBER_DOTS = 14, 4, 6
@@ -92,7 +94,10 @@ def heat_maps(views: Sequence[tuple[str, LatencyView]], width: int, height: int,
         full_width = width * (index + 1) // len(views) - width * index // len(views)
         map_width = full_width - (2 if frame else 1)
         title_width = map_width + (not frame and index == len(views) - 1)
-        drawn = [rule(title_width, name, legend=LEGEND), *heat_map(view, map_width, height - 1 - frame, axis)]
+        if view.timeline:
+            drawn = [rule(title_width, name, legend=LEGEND), *heat_map(view, map_width, height - 1 - frame, axis)]
+        else:
+            drawn = [rule(title_width, name), *(line() for _ in range(height - 1 - frame))]
         for text in drawn:
             text.truncate(map_width if frame else full_width, pad=True)
         maps.append(draw_frame(drawn, full_width, height) if frame else drawn)
@@ -106,16 +111,17 @@ def heat_map(view: LatencyView, width: int, height: int, axis: LogScale | None =
     its share of the operations in about that time (see ``LEGEND``). Red is a stall, yellow is faster than the device
     can be. A step of known length fills the map from left to right. Without a length, it scrolls by whole columns.
     """
-    marks_width = MARKS_WIDTH if width >= MIN_WIDTH_WITH_MARKS else 0
+    has_marks = width >= MIN_WIDTH_WITH_MARKS
+    marks_width = MARKS_WIDTH if has_marks else LAST_TIME_CELLS
     cells, rows = max(width - LABEL_WIDTH - marks_width, 4), max(height - 1, 1)
     stalled_ns = view.stall.elapsed_s * 1e9 if view.stall else 0.0
     axis = _with_even_decades(axis or latency_map.axis(view.timeline, view.marks, stalled_ns), rows)
     window = _window(view, cells)
     drawn = _cells(view, axis, window, rows)
-    labels, mark_labels = _axis_labels(axis, rows), _mark_labels(view, axis, rows) if marks_width else {}
+    labels, mark_labels = _axis_labels(axis, rows), _mark_labels(view, axis, rows) if has_marks else {}
     times = _time_axis(window)
     if any(label[0][0].startswith((" ↑", " ↓")) for label in mark_labels.values()):
-        times = fit(times, LABEL_WIDTH + cells) + f"{_ARROWS:>{MARKS_WIDTH - 1}}"
+        times = fit(times, width - MARKS_WIDTH + LAST_TIME_CELLS) + f"{_ARROWS:>{MARKS_WIDTH - LAST_TIME_CELLS - 1}}"
     return [
         *(line((labels[row], FAINT), *_spans(drawn[row]), *mark_labels.get(row, ())) for row in reversed(range(rows))),
         line((times, FAINT)),
@@ -157,7 +163,7 @@ def rates(view: LatencyView, width: int, height: int) -> list[Text]:
 
 def _curve(view: LatencyView, values: _Values, width: int, height: int) -> list[Text]:
     """Draw values over time as a line, from 0. Points that are wide enough have their number next to them."""
-    columns, rows = max(width - LABEL_WIDTH - 2, 4), max(height - 1, 1)
+    columns, rows = max(width - LABEL_WIDTH - LAST_TIME_CELLS, 4), max(height - 1, 1)
     window = _window(view, columns)
     dot_s = window.length_s / (2 * columns)
     points = [
@@ -351,11 +357,12 @@ def _time_axis(window: MapWindow) -> str:
     """Draw the time at the start, and at most five times at a round distance from each other."""
     step_s = _round_step(window.length_s / min(5.5, window.columns / _MIN_TIME_CELLS))
     digits = len(f"{step_s:g}".partition(".")[2])
-    labels = [(LABEL_WIDTH - 1, f"{window.start_s:.0f} s")]
+    times = f"{'':{LABEL_WIDTH - 1}}{window.start_s:.0f} s"
     for number in range(1, floor(window.length_s / step_s + 0.01) + 1):
-        cells = round(window.columns * number * step_s / window.length_s)
-        labels.append((LABEL_WIDTH + min(cells, window.columns - 1), f"{window.start_s + number * step_s:.{digits}f}"))
-    return axis_labels(labels)
+        label = f"{window.start_s + number * step_s:.{digits}f}"
+        column = LABEL_WIDTH + round(window.columns * number * step_s / window.length_s)
+        times = times.ljust(column - len(label) // 2) + label
+    return times
 
 
 def _round_step(min_step: float) -> float:

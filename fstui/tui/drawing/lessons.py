@@ -317,7 +317,7 @@ def heat_maps(
 ) -> list[Text]:
     """Draw the latencies of the steps side by side, with a shared axis. A narrow screen shows only the newest one.
 
-    A step that has not started has an empty map, so that the other maps do not move.
+    A step without operations leaves its place empty, so that the other maps do not move.
     """
     views: list[tuple[str, latency.LatencyView]] = []
     newest = 0
@@ -327,8 +327,10 @@ def heat_maps(
             step, (glyph, _) = _measured_step(planned_step.name, index, progress)
             newest = len(views) if step else newest
             name = _full_name(lesson, run.label, planned_step.name)
-            name = f"{name}, not started" if glyph == _WAITING else f"{glyph} {name}".strip()
-            views.append((name, _view(step) if step else latency.LatencyView()))
+            view = _view(step) if step else latency.LatencyView()
+            state = ", starting" if glyph == _RUNNING and not view.timeline else ""
+            name = f"{name}, not started" if glyph == _WAITING else f"{glyph} {name}{state}".strip()
+            views.append((name, view))
     return latency.heat_maps(views if width >= _ALL_MAPS_FROM else views[newest:][:1], width, height, frame=False)
 
 
