@@ -48,10 +48,15 @@ def test_runs_without_a_common_step_are_listed_all_the_same() -> None:
     assert any("VS A" in text for text in drawn), "its column is wide enough although no ratio is known"
 
 
-def test_the_next_steps_of_the_run_come_before_the_general_ones() -> None:
-    pages = explain_screen("barriers-off"), explain_screen("barriers-off", lambda width: [])
-    general, with_run = ([title for title, _ in screen.cards] for screen in pages)
+def test_the_next_steps_of_the_run_replace_the_general_ones() -> None:
+    pages = (
+        explain_screen("barriers-off"),
+        explain_screen("barriers-off", lambda width: []),
+        explain_screen("barriers-off", lambda width: [], says_next=True),
+    )
+    general, with_run, with_next = ([title for title, _ in screen.cards] for screen in pages)
     assert general[:2] == ["", "What to do next"] and with_run[:3] == ["", "In this run", "What to do next"]
+    assert "What to do next" not in with_next
 
 
 @pytest.mark.parametrize("width", [80, 120])
@@ -96,6 +101,16 @@ async def test_an_explanation_is_a_panel_on_a_wide_terminal(width: int) -> None:
             frames = [re.search("[╭│╰].{118}[╮│╯]", row) for row in explained]
             assert "╭─ explain: barriers-off ─" in text and len([frame for frame in frames if frame]) > 20
             assert explained[0] == below[0] and explained[-2] == below[-2], "the previous screen remains visible"
+
+
+@pytest.mark.parametrize("height", range(12, 40))
+async def test_no_page_ends_with_a_heading(height: int) -> None:
+    async with PreparedApp().run_test(size=(80, height)) as pilot:
+        lines = await page(pilot, explain_screen("barriers-off"))
+        assert not lines[-2].strip().startswith("──")
+        await pilot.press("down")
+        await pilot.pause()
+        assert not screen_lines(pilot.app)[-2].strip().startswith("──")
 
 
 async def test_explanation_lists_the_verdicts_of_a_rule() -> None:

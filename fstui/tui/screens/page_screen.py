@@ -12,6 +12,8 @@ from msgspec.structs import replace
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.containers import Container, VerticalScroll
+from textual.geometry import Region
+from textual.strip import Strip
 
 from fstui.model.judgement import VERDICTS
 from fstui.model.quantities import counted
@@ -30,6 +32,13 @@ MIN_NAMES_WIDTH = 97
 _GENERAL = {command.id for command in (HELP, BACK, PALETTE, *EVERYWHERE)}
 INDEX = (Column("TERMS", 20, gap=2), Column("MEANING", gap=2, from_width=60))
 """The columns of the index of terms."""
+
+
+class _CardLines(DrawnLines):
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Leave the title to the next page if no line below it is visible."""
+        is_alone = crop.y == 0 and crop.height == 1 < self.size.height
+        return [Strip.blank(crop.width, self._background)] if is_alone else super().render_lines(crop)
 
 
 class PageScreen(BaseScreen):
@@ -54,7 +63,7 @@ class PageScreen(BaseScreen):
         with VerticalScroll(id="page", classes="box") as page:
             page.border_title = line(f"{self.name}: {self._subject}")
             for card in self.cards:
-                yield DrawnLines(partial(card_lines, card), frame=bool(card[0]) and not self.has_class("-panel"))
+                yield _CardLines(partial(card_lines, card), frame=bool(card[0]) and not self.has_class("-panel"))
         yield self.footer_lines()
 
     def _draw_title(self, width: int, height: int) -> list[Text]:
@@ -216,8 +225,13 @@ def comparison_screen(runs: Sequence[Run], height: int = 0) -> PageScreen:
     return PageScreen("compare", drawing.blocks(report, height), answer=answer, is_panel=False)
 
 
-def explain_screen(rule_name: str, draw_finding: Callable[[int], list[Text]] | None = None) -> PageScreen:
-    """Return the page of a rule. ``draw_finding`` draws what it found in the run from which the page was opened."""
+def explain_screen(
+    rule_name: str, draw_finding: Callable[[int], list[Text]] | None = None, *, says_next: bool = False
+) -> PageScreen:
+    """Return the page of a rule. ``draw_finding`` draws what it found in the run from which the page was opened.
+
+    ``says_next``: this includes what to do next, so that the page does not repeat it.
+    """
     from fstui.report import explanation  # noqa: PLC0415  it imports the rules
 
     def draw(markdown: str, width: int) -> list[Text]:
@@ -239,7 +253,7 @@ def explain_screen(rule_name: str, draw_finding: Callable[[int], list[Text]] | N
     cards: list[Card] = [("Verdict", verdicts)]
     cards += [("More about what it means", partial(draw, more))] if more.strip() else []
     cards += [(title, partial(draw, text)) for title, _, text in (part.partition("\n") for part in parts)]
-    cards.sort(key=lambda card: card[0] != NEXT)
+    cards = sorted((card for card in cards if not (says_next and card[0] == NEXT)), key=lambda card: card[0] != NEXT)
     if draw_finding:
         cards.insert(0, ("In this run", draw_finding))
     answer = re.sub("[ \n]+", " ", answer.replace("`", ""))

@@ -201,7 +201,10 @@ class ResultScreen(BaseScreen):
         elif not has_page(page):
             self.say(f"This version has no rule {page}. Judge the run again with fstui show --again.")
         else:
-            self.app.push_screen(explain_screen(page, partial(self._explanation, explained, height=UNBOUNDED)))
+            draw = partial(self._explanation, explained, height=UNBOUNDED)
+            shown = explained.finding if isinstance(explained, Detail) else explained
+            says_next = bool(shown and shown.next)
+            self.app.push_screen(explain_screen(page, draw, says_next=says_next))
 
     def action_open(self) -> None:
         """Open the selected row, but not at the first key press, which may have been meant for the run screen."""
@@ -232,7 +235,7 @@ class ResultScreen(BaseScreen):
             cards.append((f"latency: {step.name}", lambda width: drawing.picture(run, step, width, MAP_LINES)[1:]))
         cards += self._other_cards()
         subject = f"{run.scenario_name} on {run.target_path} · {drawing.started(run)}"
-        self.app.push_screen(PageScreen("result", cards, subject))
+        self.app.push_screen(PageScreen("result", cards, subject, is_panel=False))
 
     def _draw_detail(self, width: int, height: int) -> list[Text]:
         has_frame = self.part("detail").has_frame

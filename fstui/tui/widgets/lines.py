@@ -159,6 +159,8 @@ class DrawnLines(DrawnText):
             visible[0] = texts[0]  # the title stays while the lines below it scroll
         hidden = len(texts) - self._offset - inner_height
         if hidden > 0:
+            if len(visible) > 2 and visible[-2].plain.startswith("──"):  # a title without a line below it
+                visible[-2], hidden = Text(end=""), hidden + 1
             visible[-1] = Text(f"   … {hidden + 1} more (PgDn)", style=FAINT, end="")
         visible = draw_frame(visible, width, max(height, 2))[:height] if frame else visible
         self._clickable_spans = [list(_clickable_spans(text)) for text in visible]
