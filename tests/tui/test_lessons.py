@@ -34,7 +34,7 @@ async def test_from_the_list_to_the_last_answer() -> None:
         compared = await press(pilot, "enter")
         assert "SIMULATED" in compared[0] and any("✓" in line for line in compared)
         assert any("Right." in line for line in compared) and any("✓ right, as measured" in line for line in compared)
-        assert "FLUSH/SYNC" in (await press(pilot, "enter"))[4], "the rates are above their explanation"
+        assert "── why" in (await press(pilot, "enter"))[2], "the explanation is above the rates"
         await pilot.press("enter")
         wrong = 1 if lesson.question.right != 1 else 2
         answered = await press(pilot, str(wrong))
@@ -46,6 +46,17 @@ async def test_from_the_list_to_the_last_answer() -> None:
         listed = await press(pilot, "enter")
         assert isinstance(app.screen, LessonsScreen) and "1 of 13 taken" in listed[0]
     assert (await lessons.read_taken())[lesson.name].right == 1
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+async def test_esc_in_the_first_screen_ends_the_app(is_first: bool) -> None:
+    app = PreparedApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.push_screen(LessonsScreen(is_first=is_first))
+        await pilot.pause()
+        await pilot.press("escape")
+        await pilot.pause()
+        assert (app.return_code == 0) == is_first
 
 
 async def test_a_step_lasts_until_the_plug_is_pulled() -> None:

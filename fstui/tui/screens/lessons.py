@@ -31,6 +31,7 @@ from fstui.tui.widgets.table import DrawnTable, TableContent
 
 MIN_MAP_LINES = 8
 _MEASURED = "what was measured"
+_STEP_LENGTHS = "A step ends early if it has written enough data, and late if it has completed too few operations."
 _ENTER_LABELS = {"predict": "start", "run": "compare", "question": "end"}
 
 
@@ -43,8 +44,10 @@ class LessonsScreen(BaseScreen):
         "nothing to this host except your lesson results."
     )
 
-    def __init__(self, pace: float = 1.0) -> None:
+    def __init__(self, pace: float = 1.0, *, is_first: bool = False) -> None:
+        """``is_first``: the app was started for the lessons, so that it ends after them."""
         super().__init__()
+        self._is_first = is_first
         self.table = DrawnTable(self._rows, id="lessons")
         self.taken: dict[str, TakenLesson] | None = None
         self.planned_runs: dict[str, list[PlannedRun]] = {}
@@ -94,6 +97,12 @@ class LessonsScreen(BaseScreen):
 
     def action_move(self, offset: int) -> None:
         self.table.move(offset)
+
+    async def go_back(self) -> None:
+        if self._is_first:
+            self.fstui.leave(0)
+        else:
+            await super().go_back()
 
     def action_take(self) -> None:
         self.app.push_screen(LessonScreen(self.chosen, self._pace))
@@ -295,9 +304,10 @@ class LessonScreen(BaseScreen):
                 return [*runs, *(expected[2:] if is_narrow else [*expected, line(), *experiment])]
             case "compare":
                 compared = drawing.comparison(lesson.predict, self.prediction, self._claims, width)
-                return [*compared, line(), *measured, *reach]
+                lengths = [] if is_narrow else drawing.prose(_STEP_LENGTHS, width)  # only a wide page has maps
+                return [*compared, line(), *measured, *lengths, *reach]
             case "explain":
-                return [*measured, line(), rule(width, "why"), *drawing.explanation(lesson, width)]
+                return [rule(width, "why"), *drawing.explanation(lesson, width), line(), *measured]
         remark = "right" if self.answer else ""
         question = drawing.question(self._prompt, lesson.question, self.answer, width, remark=remark)
         return [*question, line(), *measured, *reach]
