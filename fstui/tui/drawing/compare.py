@@ -47,7 +47,7 @@ STEPS = (
     Column("P99", 7, right=True, gap=2, from_width=60),
     Column("FLUSH/SYNC", 10, right=True, gap=2, from_width=72),
 )
-_B_RATIO, _LEAD, _HALF_BAR, _LEAD_SCALE = "B VS A", "A ◂▸ B", 3, LogScale(1.0, 5.0)
+_B_RATIO, _LEAD, _HALF_BAR, _MIN_LEAD_SCALE = "B VS A", "A ◂▸ B", 3, 5.0
 SIDE_BY_SIDE = (
     Column("STEP", gap=0, cut="middle"),
     Column(f"A {_RATE}", 8, right=True),
@@ -141,12 +141,14 @@ def _steps(steps: Sequence[Section], comparison: Comparison, width: int) -> list
 def _side_by_side(steps: Sequence[Section], comparison: Comparison, width: int) -> list[Text]:
     """Draw a row for each step, with remarks below. The rates of a side that is not durable are red."""
     rows: list[tuple[str, ...]] = []
+    factors = [lead.factor for step in steps if (lead := comparison.lead(step.title))]
+    scale = LogScale(1.0, max([*factors, _MIN_LEAD_SCALE]))
     for step in steps:
         sides = {cell_text(letter)[0]: list(map(cell_text, cells)) for letter, *cells in step.rows}
         (a_rate, *_, a_p99, _), (b_rate, *_, b_p99, _) = (
             sides.get(letter, [NONE] * (len(compare.RANKING_HEADER) - 1)) for letter in "AB"
         )
-        ratio, bar = _lead(comparison, step.title)
+        ratio, bar = _lead(comparison, step.title, scale)
         rows.append((step.title, a_rate, b_rate, ratio, bar, a_p99, b_p99))
     titles = [column.title for column in SIDE_BY_SIDE]
     columns = _with_widths(SIDE_BY_SIDE, {"STEP": width * 3 // 10 - 1}, _B_RATIO, [row[3] for row in rows])
@@ -179,15 +181,15 @@ def _side_style(letter: str) -> str:
     return AREA if ord(letter) % 2 else HEAD
 
 
-def _lead(comparison: Comparison, step_name: str) -> tuple[str, str]:
+def _lead(comparison: Comparison, step_name: str, scale: LogScale) -> tuple[str, str]:
     """Return the ratio of B to A, with ``≈`` if neither is clearly faster, and a bar from the middle to the faster one.
 
-    A side that is five times as fast fills its half.
+    The largest lead fills its half.
     """
     ratio = ratio_of(comparison.sides[0], comparison.sides[1], step_name)
     if (lead := comparison.lead(step_name)) is None:
         return (f"≈ {ratio}" if ratio else NONE), ""
-    bar = charts.bar(lead.factor, _LEAD_SCALE, _HALF_BAR)
+    bar = charts.bar(lead.factor, scale, _HALF_BAR)
     if comparison.ranking(step_name)[0].side is comparison.sides[1]:
         return str(ratio), " " * _HALF_BAR + bar
     return str(ratio), fit_right(bar[::-1].replace("╸", "╺"), _HALF_BAR)
