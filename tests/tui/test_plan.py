@@ -163,6 +163,14 @@ async def test_a_small_screen_shows_scenarios_settings_and_amount() -> None:
         assert any(line.startswith("   medium ") for line in screen_lines(pilot.app))
 
 
+async def test_a_rate_has_no_bar_of_an_amount() -> None:
+    async with replayed().run_test(size=(120, 40)) as pilot:
+        lines = await planned(pilot)
+        watch, check = (next(line for line in lines if f" {name} " in line) for name in ("latency-watch", "check"))
+        assert "K/s" in watch and not {"━", "╸"} & set(watch)
+        assert "━" in check
+
+
 async def test_arrows_work_for_every_text_that_was_typed() -> None:
     async with replayed().run_test(size=(80, 24)) as pilot:
         await planned(pilot)

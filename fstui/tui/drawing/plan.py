@@ -71,10 +71,10 @@ def scenarios(offers: Sequence[Offer], choices: Choices, width: int) -> TableCon
         elif isinstance(offer.plan, PowerCutPlan):
             values |= {"TIME": BY_HAND, "WRITES": power_cut_writes(offer.plan)}
         elif plan := offer.plan:
-            values |= {"TIME": "no end" if plan.seconds is None else clock(plan.seconds)}
-            values |= {"WRITES": write_volume_text(plan)}
-            values["DURATION"] = "" if plan.seconds is None else charts.bar(plan.seconds, _SECONDS, bar)
-            values["BYTES"] = charts.bar(plan.max_bytes or 0, _BYTES, bar)
+            values |= {"TIME": "no end", "WRITES": write_volume_text(plan)}
+            if plan.seconds is not None:  # else it writes so much per second
+                values |= {"TIME": clock(plan.seconds), "DURATION": charts.bar(plan.seconds, _SECONDS, bar)}
+                values["BYTES"] = charts.bar(plan.max_bytes or 0, _BYTES, bar)
         else:  # its plan is being made
             values["TIME"] = "…"
         rows[str(index)] = partial(row_cells, columns, values, styles)
