@@ -104,6 +104,13 @@ def test_decades_are_labelled_where_they_begin(height: int) -> None:
     assert len({lower - upper for upper, lower in pairwise(labels)}) == 1, "all decades have the same height"
 
 
+def test_a_curve_omits_the_interval_that_is_not_over() -> None:
+    points = tuple(TimelinePoint(t_s=at, ops=ops, p50_ns=MS) for at, ops in ((0, 100), (1, 100), (2, 5)))
+    for elapsed_s, is_over in ((2.2, False), (3.0, True)):
+        curve = "\n".join(line.plain for line in latency.rates(LatencyView(points, elapsed_s, 4.0), 60, 8))
+        assert "100" in curve and (" 5 " in curve) == is_over
+
+
 def test_rare_and_common_latencies_have_two_colours() -> None:
     lines = latency.heat_map(LatencyView(seconds(1.0, (MS, 99), (19 * MS, 1)), latency=LATENCY), 80, 9)
     styles = {str(span.style) for line in lines for span in line.spans if "⠀" < line.plain[span.start] <= "⣿"}

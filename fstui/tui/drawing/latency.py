@@ -32,6 +32,8 @@ _MIN_TIME_CELLS = 7
 _MIN_TWO_CHARTS_LINES, _LINES_PER_TICK, _MIN_NUMBER_DOTS = 14, 4, 6
 COLUMN_S = 1.0
 """Seconds per column of a step that runs until it is stopped."""
+_MAX_UNFINISHED = 0.1
+"""A curve omits an interval of which more than this share is not over: its rate would be too low."""
 _DOTS = ((0x40, 0x04, 0x02, 0x01), (0x80, 0x20, 0x10, 0x08))
 """Braille dots of the left and the right half of a cell, from the bottom up."""
 _SOME_SHARE, _MANY_SHARE = 0.02, 0.25
@@ -169,6 +171,7 @@ def _curve(view: LatencyView, values: _Values, width: int, height: int) -> list[
     points = [
         ((point.t_s - window.start_s) / dot_s, (end_s - window.start_s) / dot_s, values.of(point, end_s - point.t_s))
         for point, end_s in with_ends(view.timeline, view.elapsed_s or 1.0)
+        if end_s - (end_s - point.t_s) * _MAX_UNFINISHED <= (view.elapsed_s or end_s)
     ]
     parts: list[list[float]] = [[] for _ in range(2 * columns)]
     for start, end, amount in points:

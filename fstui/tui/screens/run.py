@@ -85,7 +85,7 @@ class RunScreen(BaseScreen):
             with Container(id="side"):
                 yield self.lines("layers", self._draw_layers, frame=True)
                 yield self.lines("about", self._draw_about, frame=True)
-                yield self.lines("head", lambda width, height: [rule(width, "operations/s")], frame=True)
+                yield self.lines("head", lambda width, height: [rule(width, f"{self._operations}/s")], frame=True)
                 yield Slices(lambda width, height: latency.rates(self._latency_view(), width, height), id="rates")
         yield self.footer_lines()
 
@@ -192,8 +192,13 @@ class RunScreen(BaseScreen):
         return drawing.requested_and_counted(self.view, width, height, others=others)
 
     def _draw_map(self, width: int, height: int) -> list[Text]:
-        rates_name = None if self.has_class("-huge") else "transactions"  # there, they have a chart of their own
+        rates_name = None if self.has_class("-huge") else self._operations  # there, they have a chart of their own
         return latency.chart(self._latency_view(), width, height, rates_name)
+
+    @property
+    def _operations(self) -> str:
+        index = self.view.map_index
+        return (index is not None and self.view.plan.steps[index].settings.operation_name) or "operations"
 
     def _draw_about(self, width: int, height: int) -> list[Text]:
         disk = getattr(self.fstui.session.machine, "parameters", None)  # of a simulated disk, which is known
