@@ -151,7 +151,7 @@ def _other_writers(case: Case, step: Step) -> Iterator[Reason]:
 def _others_reason(case: Case, text: str, evidence: str) -> Reason:
     writers = case.other_writers.writers
     names = f" ({words.writers(writers)})" if writers else ""
-    next_step = "Measure again when these processes are idle: 'fstui watch' names them."
+    next_step = "Measure again when these processes are idle: 'fstui watch' shows what they do."
     return Reason(text + names, f"others: {evidence}", next_step)
 
 
