@@ -254,7 +254,7 @@ def _durable_and_not(run: Run) -> Section:
         pairs.setdefault(key, {})[not database.server.lossy] = database
     complete = (pair for pair in pairs.values() if len(pair) == 2 and not pair[True].settings.read_only)
     rows = tuple(_pair(counts, pair[True], pair[False]) for pair in complete)
-    header = ("", "durable tps", "not durable", "factor", "flushes/trx")
+    header = ("tps", "durable", "not durable", "factor", "flushes/trx")
     return Section(DURABLE_AND_NOT, header, rows, labelled=True)
 
 
@@ -262,7 +262,7 @@ def _pair(counts: figures.Counts, durable: DatabaseStep, lossy: DatabaseStep) ->
     return (
         f"{durable.server.title} {durable.workload}",
         rate(durable.tps),
-        rate(lossy.tps) + (" (CPU)" if lossy.figures.limited_by_processor else ""),
+        rate(lossy.tps) + (", CPU-bound" if lossy.figures.limited_by_processor else ""),
         f"{ratio(lossy.tps / durable.tps)} ×" if durable.tps else NONE,
         f"{flushes(counts, durable)} → {flushes(counts, lossy)}",
     )

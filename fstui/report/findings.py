@@ -121,4 +121,4 @@ def judges_one_step(finding: Finding) -> bool:
 
 
 def title(finding: Finding) -> str:
-    return f"not part of the verdict: {finding.title}" if judges_one_step(finding) else finding.title
+    return f"{finding.title}, not part of the verdict" if judges_one_step(finding) else finding.title

@@ -335,10 +335,29 @@ async def test_the_speed_is_below_the_verdict() -> None:
         assert any("compared the rates of synced writes" in line for line in screen_lines(pilot.app))
 
 
+@pytest.mark.parametrize(("size", "row"), [((80, 24), "+ is it slow?"), ((200, 60), "- is it slow?")])
+async def test_rows_show_which_sections_are_open(size: tuple[int, int], row: str) -> None:
+    speed = Speed(answer="normal", title="fsync 797/s", sentence="fsync did 797/s.", evidence=("fsync: 797/s",))
+    async with opened(msgspec.structs.replace(screens.RUN, speed=speed), size=size) as pilot:
+        await pilot.pause()
+        listed = next(line for line in screen_lines(pilot.app) if row in line)
+        assert ("open above" in listed) == row.startswith("-")
+
+
+async def test_the_map_of_a_slow_storage_shows_the_slow_step() -> None:
+    speed = Speed(answer="stalls", title="412 ms for one operation of O_DIRECT", evidence=("O_DIRECT: 412 ms",))
+    sentence = "barriers off: 797 syncs a second, and no flush reached sda."
+    run = msgspec.structs.replace(screens.RUN, verdict="not-durable", sentence=sentence, speed=speed)
+    async with opened(run, size=(120, 40)) as pilot:
+        lines = screen_lines(pilot.app)
+        assert any("── O_DIRECT ──" in line for line in lines), "the chart"
+        assert any("── I/O path: fsync ──" in line for line in lines), "as quoted by the finding"
+
+
 async def test_a_finding_about_one_step_has_no_verdict_colour() -> None:
     of_a_step = msgspec.structs.replace(screens.TOO_FAST, scope="step", verdict="not-durable", title="too fast")
     async with opened(msgspec.structs.replace(screens.RUN, findings=(of_a_step,))) as pilot:
-        listed = next(line for line in screen_lines(pilot.app) if "not part of the verdict: too fast" in line)
+        listed = next(line for line in screen_lines(pilot.app) if "too fast" in line)
         assert "same-block" in listed and "note" in listed and "not-durable" not in listed
     drawn = drawing.findings([of_a_step], None, 80, 5)[1]
     assert "red" not in " ".join(str(span.style) for span in drawn.spans)

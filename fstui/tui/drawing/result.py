@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from datetime import datetime
 
 from msgspec.structs import replace
@@ -123,7 +123,7 @@ def speed(run: Run, width: int) -> list[Text]:
         return lines
     glyph, style = speed_style(run.speed.answer)
     badge = f" {glyph} {speed_label(run.speed.answer)} "
-    width -= len(badge) + 1
+    width -= len(badge) + 2  # a blank on both sides
     titles = [run.speed.title, run.speed.title.removesuffix(FASTEST_STEP)]
     if run.speed.answer in TOO_SLOW:
         titles[:0] = [f"{run.speed.title}{_SEE_BELOW}"] if run.verdict in NOT_TRUSTED else []
@@ -213,9 +213,15 @@ def step_of_finding(run: Run, chosen: Finding | None) -> Step | None:
         return quoted[0]
     steps_of_finding = [step for step in timed_steps if chosen and step.name in chosen.steps] or timed_steps
     candidates = steps_of_finding if chosen and chosen is not leading_finding(run) else timed_steps
+    answer = step_of_speed(run)
+    return answer if answer in candidates else max(steps_of_finding, key=lambda step: step.syncs, default=None)
+
+
+def step_of_speed(run: Run) -> Step | None:
+    """Return the step with a timeline that the answer to "is it slow?" names first, if it names one."""
     answer = next(iter(run.speed.evidence), "")  # "fdatasync: 3.9 ms each, …"; a name may itself contain a colon
-    steps_of_answer = [step for step in candidates if answer.startswith(f"{step.name}: ")]
-    return max(steps_of_answer or steps_of_finding, key=lambda step: step.syncs, default=None)
+    named = [step for step in run.steps if step.timeline and answer.startswith(f"{step.name}: ")]
+    return max(named, key=lambda step: step.syncs, default=None)
 
 
 def io_path_lines(run: Run, step: Step | None, width: int, *, compact: bool) -> list[Text]:
@@ -281,8 +287,16 @@ def findings(ordered: Sequence[Finding], selected: int | None, width: int, heigh
     return [heading(columns, width), *window(len(ordered), draw, selected or 0, height - 1)]
 
 
-def steps(run: Run, details: Sequence[Detail], selected: int | None, width: int, height: int) -> list[Text]:
-    """Draw a line for each step and for each further section."""
+def steps(
+    run: Run,
+    details: Sequence[Detail],
+    selected: int | None,
+    width: int,
+    height: int,
+    *,
+    open_titles: Set[str] = frozenset(),
+) -> list[Text]:
+    """Draw a line for each step and for each further section. ``open_titles``: of the sections that are visible."""
     judged = judged_steps(run)
     names = [step.name for step in run.steps]
     columns = step_columns(STEPS, names, width - 5)
@@ -302,11 +316,20 @@ def steps(run: Run, details: Sequence[Detail], selected: int | None, width: int,
         )
         for index, (step, name) in enumerate(zip(run.steps, names, strict=True))
     ]
+    first_closed = next((part for part in details if part.title not in open_titles), None)
     rows += [
-        report.row(part, width, selected=index == selected, remark="" if index > len(run.steps) else "Enter opens")
+        report.row(
+            part,
+            width,
+            selected=index == selected,
+            is_open=part.title in open_titles,
+            remark="Enter opens" if part is first_closed else "",
+        )
         for index, part in enumerate(details, len(run.steps))
     ]
-    notes = [part for note in figures.step_notes(run.steps, counts) for part in paragraph(note, width, style=FAINT)]
+    explained = figures.HIGH_AND_LOW if any(part.title == databases.DURABLE_AND_NOT for part in details) else ""
+    step_notes = (note for note in figures.step_notes(run.steps, counts) if note != explained)
+    notes = [part for note in step_notes for part in paragraph(note, width, style=FAINT)]
     if len(rows) + 1 + len(notes) > height:
         notes = []
     first, *others = with_scale(columns, scale)

@@ -12,12 +12,13 @@ from textual import work
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
-from fstui.model.judgement import Finding
+from fstui.model.judgement import TOO_SLOW, Finding
 from fstui.model.quantities import counted
 from fstui.model.run import Run
 from fstui.model.steps import Step
 from fstui.report import comparison, formats, replicas
 from fstui.report.findings import ordered
+from fstui.report.io_path import title as path_title
 from fstui.tui.commands import BACK, COPY, HELP, HISTORY, LIST, PALETTE, QUIT, Command
 from fstui.tui.drawing import result as drawing
 from fstui.tui.drawing.cells import MIN_FRAME_WIDTH, Card, line, paragraph
@@ -31,6 +32,8 @@ MAP_LINES = 14
 _NARROW, _SHORT_TABLE_LINES = 80, 3
 _MIN_SECTION_LINES = 6
 """A section is cut to fill the empty part of a frame, but not to fewer lines than this."""
+_CONTINUATION = " " * 13
+"""The second and the following lines of a labelled point begin with it."""
 
 
 class ResultScreen(BaseScreen):
@@ -231,31 +234,56 @@ class ResultScreen(BaseScreen):
 
         cards: list[Card] = [("", head), (name, draw)]
         cards.append(("", lambda width: drawing.steps(run, (), None, width, UNBOUNDED)))
-        if step := self._step:
+        if step := self._pictured_step:
             cards.append((f"latency: {step.name}", lambda width: drawing.picture(run, step, width, MAP_LINES)[1:]))
-        cards += self._other_cards()
+        cards += map(self._card, self._others)
         subject = f"{run.scenario_name} on {run.target_path} · {drawing.started(run)}"
         self.app.push_screen(PageScreen("result", cards, subject, is_panel=False))
 
     def _draw_detail(self, width: int, height: int) -> list[Text]:
-        has_frame = self.part("detail").has_frame
-        lines = self._explanation(self.chosen, width, UNBOUNDED if self.shows_all_evidence else height - has_frame)
-        if has_frame:
-            lines = card_lines((_title_of(self.chosen), lambda width: lines), width)
-            for card in self._other_cards():  # in the empty part of the frame; the path has its own
-                left, section = height - len(lines), card_lines(card, width)
-                if not card[0].startswith(IO_PATH) and left >= min(len(section), _MIN_SECTION_LINES):
-                    hidden = len(section) - left
-                    cut = [line((f"   … {hidden + 1} more", FAINT))] if hidden > 0 else []
-                    lines += [*section[: left - len(cut)], *cut]
-        return lines
+        if height != UNBOUNDED:  # the rows of sections show which sections are open
+            self.call_after_refresh(self.part("steps").redraw)
+        return [part for _, lines, _ in self._sections(width, height) for part in lines]
 
-    def _other_cards(self) -> Iterator[Card]:
-        """Yield the finding that the verdict is based on and all details, except the chosen one."""
-        others: list[Finding | Detail] = [*self.findings[:1], *self.details]
-        for row in others:
-            if row is not self.chosen:
-                yield _title_of(row), partial(self._explanation, row, height=UNBOUNDED)
+    def _sections(self, width: int, height: int) -> Iterator[tuple[str, list[Text], bool]]:
+        """Yield the explanation of the selected row and those that fit below it: title, lines, whether all are shown.
+
+        The I/O path has a frame of its own.
+        """
+        title, has_frame = _title_of(self.chosen), self.part("detail").has_frame
+        complete = self._explanation(self.chosen, width, UNBOUNDED)
+        shown = self._explanation(self.chosen, width, UNBOUNDED if self.shows_all_evidence else height - has_frame)
+        lines = card_lines((title, lambda width: shown), width) if has_frame else shown
+        left = height - len(lines)
+        yield title, lines, left >= 0 and len(shown) == len(complete)
+        for row in self._others if has_frame else ():
+            section = card_lines(self._card(row), width)
+            if _title_of(row).startswith(IO_PATH) or left < min(len(section), _MIN_SECTION_LINES):
+                continue
+            is_complete = len(section) <= left
+            if not is_complete:
+                shown_lines = left - 1
+                while section[shown_lines].plain.startswith(_CONTINUATION):  # do not cut within a point
+                    shown_lines -= 1
+                section[shown_lines:] = [line((f"   … {len(section) - shown_lines} more", FAINT))]
+            left -= len(section)
+            yield _title_of(row), section, is_complete
+
+    def _open_titles(self) -> set[str]:
+        """Return the titles of the sections that are completely visible."""
+        detail = self.part("detail")
+        width, height = detail.size.width - 2 * detail.has_frame, detail.size.height - detail.has_frame
+        titles = {title for title, _, is_complete in self._sections(width, height) if is_complete}
+        return titles | ({path_title(self._step)} if self._step and self.part("path").size.height else set())
+
+    @property
+    def _others(self) -> list[Finding | Detail]:
+        """The finding that the verdict is based on and all details, except the selected one."""
+        rows: list[Finding | Detail] = [*self.findings[:1], *self.details]
+        return [row for row in rows if row is not self.chosen]
+
+    def _card(self, row: Finding | Detail) -> Card:
+        return _title_of(row), partial(self._explanation, row, height=UNBOUNDED)
 
     @property
     def _step(self) -> Step | None:
@@ -266,8 +294,16 @@ class ResultScreen(BaseScreen):
             return chosen.step
         return drawing.step_of_finding(self.result, chosen if isinstance(chosen, Finding) else None)
 
+    @property
+    def _pictured_step(self) -> Step | None:
+        """The step whose latency is drawn: if the storage is too slow, the step of the headline about speed."""
+        is_headline = isinstance(self.chosen, Finding) and self.chosen is self.findings[0]
+        if is_headline and self.result.speed.answer in TOO_SLOW:
+            return drawing.step_of_speed(self.result) or self._step
+        return self._step
+
     def _draw_picture(self, width: int, height: int) -> list[Text]:
-        return drawing.picture(self.result, self._step, width, height)
+        return drawing.picture(self.result, self._pictured_step, width, height)
 
     def _draw_io_path(self, width: int, height: int) -> list[Text]:
         return drawing.io_path_lines(self.result, self._step, width, compact=not self.has_class("-huge"))
@@ -286,7 +322,8 @@ class ResultScreen(BaseScreen):
 
     def _draw_steps(self, width: int, height: int) -> list[Text]:
         index = self.selected - len(self.findings)
-        return drawing.steps(self.result, self.details, index if index >= 0 else None, width, height)
+        selected = index if index >= 0 else None
+        return drawing.steps(self.result, self.details, selected, width, height, open_titles=self._open_titles())
 
     def _draw_saved(self, width: int, height: int) -> list[Text]:
         return [drawing.saved(self.result, self.saved_to, self.save_error, width)]
