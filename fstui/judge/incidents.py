@@ -166,8 +166,10 @@ def _long_waits(records: Records) -> Iterator[Slowdown]:
             if wait.in_flight_ms >= limit_ms:
                 in_flight_s = wait.in_flight_ms / 1000
                 in_progress[key] = Slowdown(window.at - in_flight_s, window.at, place, wait, in_flight_s)
-            if stalls or key in in_progress:
-                previous.pop(key, None)
+            starts = [stall_end - stall_s for stall_end, stall_s in stalls]
+            starts += [in_progress[key].start] if key in in_progress else []
+            if key in previous and any(start < previous[key].end for start in starts):
+                del previous[key]
         yield from previous.values()
     yield from in_progress.values()
 

@@ -308,6 +308,15 @@ def test_a_sync_seen_in_two_windows_counts_once() -> None:
     assert only(calm(windows=windows)).waited_s == 6.0
 
 
+def test_a_sync_that_started_later_is_another_one() -> None:
+    def windows(at_s: int) -> Window | None:
+        first = window(600, replace(ETCD, in_flight_ms=3000))
+        return {600: first, 610: window(610, replace(ETCD, in_flight_ms=5000))}.get(at_s)
+
+    one = only(calm(windows=windows))
+    assert (one.waited_s, one.start) == (8.0, BEGIN + 597)
+
+
 def test_the_sentence_has_the_sum_of_all_waits_if_it_differs() -> None:
     other = stalled(RecordedWait(program="app", pid=9, device="vda", below=("vda",), file="/srv/app"), ms=1000)
     one = only(calm(windows=waiting(stalled(), other)))
