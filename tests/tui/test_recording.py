@@ -42,7 +42,7 @@ async def test_it_opens_at_the_worst_moment_and_names_the_cause() -> None:
     assert lines[0].endswith(" 2025-11-26 13:43:20–13:43:30")
     text = " ".join(line.strip() for line in lines)
     assert "13:43:14–13:43:28: etcd (pid 812) waited up to 4.0 s; vda's own latency" in text
-    assert "rsync (pid 4711) wrote ≤ 295.6 MiB/s" in text and "▲" in text
+    assert re.search(r"rsync \(pid 4711\) wrote ≤ (\S+) MiB/s to vda .* vda +\S+ +\1 MiB", text) and "▲" in text
 
 
 async def test_the_copy_of_an_incident_is_its_whole_sentence() -> None:
@@ -99,10 +99,20 @@ async def test_click_on_an_incident_goes_there() -> None:
     async with recorded(calm(windows=at((300, 600), stalled())), (120, 40)) as pilot:
         before = screen_lines(pilot.app)
         y = next(y for y, line in enumerate(before) if "2 incidents, by time" in line)
-        await pilot.click(offset=(9, y + 2))
+        await pilot.click(offset=(9, y + 3))
         lines = await press(pilot)
     assert moment(before) == "13:38:10" and moment(lines) == "13:43:10"
-    assert "13:38:14–13:38:18" in lines[y + 1] and "13:43:14–13:43:18" in lines[y + 2]
+    assert "13:38:14–13:38:18" in lines[y + 1] and "13:43:14–13:43:18" in lines[y + 3]
+
+
+async def test_close_incidents_have_their_own_headline() -> None:
+    other = stalled(RecordedWait(program="app", pid=9, device="vdb", below=("vdb",), file="/srv/app"), ms=2000)
+    windows = {600: (stalled(),), 610: (other,)}
+    async with recorded(calm(windows=lambda at_s: window(at_s, *windows[at_s]) if at_s in windows else None)) as pilot:
+        first = "\n".join(await press(pilot, "home", "n"))
+        second = "\n".join(await press(pilot, "n", "down"))
+    assert "etcd (pid 812) waited up to 4.0 s" in first and "app (pid 9) waited up to 2.0 s" in second
+    assert second.index("app (pid 9)  ") < second.index("etcd (pid 812)  ")
 
 
 async def test_charts_show_the_device_of_the_incident() -> None:

@@ -17,11 +17,14 @@ from fstui.report.text import NONE
 from fstui.report.what_happened import CHARTS, Chart
 from fstui.tui.drawing import charts
 from fstui.tui.drawing.cells import (
+    ROW,
     Column,
+    clickable,
     fit,
     fit_right,
     headline,
     line,
+    paragraph,
     rule,
     table,
     title_line,
@@ -47,7 +50,7 @@ WAITS = (
     Column("WAITED", 7, right=True, gap=2, from_width=60),
     Column("CPU WAIT ≤", 10, right=True, gap=2, from_width=110),
     Column("I/O LIMIT", 11, right=True, gap=2, from_width=72),
-    Column("FILE", gap=2, cut="middle"),
+    Column("FILE", gap=2, cut="left"),
 )
 DEVICES = (
     Column("DEVICE", 10, gap=0),
@@ -82,9 +85,11 @@ class RecordingView(msgspec.Struct, frozen=True):
         return sorted(self.what_happened.incidents, key=lambda incident: incident.middle)
 
     @property
-    def incident_device(self) -> str:
-        """The device of the incident at the chosen moment; empty if there is none."""
-        return next((incident.device for incident in _incidents_at(self)), "")
+    def incident(self) -> Incident | None:
+        """The incident in the chosen column; of several, the one whose middle is nearest to the chosen moment."""
+        begin, end = self.column
+        found = [incident for incident in self.what_happened.incidents if incident.start < end and incident.end > begin]
+        return min(found, key=lambda incident: abs(incident.middle - self.time), default=None)
 
     @property
     def cell(self) -> int:
@@ -132,7 +137,7 @@ def timeline(view: RecordingView, width: int, height: int, figures: Sequence[Cha
     rows = _chart_rows([chart for chart, _ in shown], max(height - 2, 1))
     device = bucket.device if (bucket := buckets[cursor]) else ""
     lines = [rule(width, f"one column is {_duration(view.cell_s)}", f"▲ {device}".rstrip())]
-    incident = next(iter(_incidents_at(view)), None)
+    incident = view.incident
     begins = [view.start + cell * view.cell_s for cell in range(number)]
     unusual = [incident is not None and incident.start < at + view.cell_s and incident.end > at for at in begins]
     for (chart, values), chart_rows in zip(shown, rows, strict=True):
@@ -201,8 +206,11 @@ def _chart(
 
 
 def waits(view: RecordingView, width: int) -> list[Text]:
-    """Draw the programs that waited in the chosen column, and those that read and wrote the most."""
-    window = view.window
+    """Draw the programs that waited in the chosen column, and those that read and wrote the most.
+
+    The program of the incident comes first.
+    """
+    window, incident = view.window, view.incident
     if window is None:
         state = "the programs of this moment were not recorded" if view.is_read else "reading …"
         return [rule(width, "programs that waited"), line((f"   {state}", FAINT))]
@@ -210,14 +218,16 @@ def waits(view: RecordingView, width: int) -> list[Text]:
     if window.traced_s is None:
         rows = [line(("   not traced: only root may trace the kernel", FAINT))]
     else:
-        cells = list(map(_wait_cells, window.waits))
+        affected = (incident.program, incident.file) if incident else None
+        ordered = sorted(window.waits, key=lambda wait: (wait.program, wait.file) != affected)
+        cells = list(map(_wait_cells, ordered))
         rows = table(used_columns(WAITS, cells, {}), cells, width)
         rows = rows if window.waits else [line(("   no program waited for a sync", FAINT))]
         if any(wait.partly_traced for wait in window.waits):
             remarks.append("≥ traced in part")
         if any(_waited_ms(wait) > 1000 * window.elapsed_s for wait in window.waits):
             remarks.append("WAITED adds up threads")
-    return [rule(width, "programs that waited", " · ".join(remarks)), *rows, *_busiest_processes(window)]
+    return [rule(width, "programs that waited", " · ".join(remarks)), *rows, *_busiest_processes(window, view.second)]
 
 
 def _waited_ms(wait: RecordedWait) -> int:
@@ -242,15 +252,18 @@ def _whole_ms(ms: int, syncs: int) -> str:
     return duration_ns(ms * 1e6) if ms else "< 1 ms" if syncs else NONE
 
 
-def _busiest_processes(window: Window) -> list[Text]:
+def _busiest_processes(window: Window, second: Second | None) -> list[Text]:
+    counted_kib = {device.device: device.written_kib for device in second.devices} if second else {}
     lines = []
     for process in window.processes or ():
-        moved = [  # the kernel counts whole folios for a process, which may be far more than what it writes
-            f"{verb} {size(amount / window.elapsed_s)}/s"
-            for verb, amount in (("wrote ≤", process.written), ("read", process.read))
-            if amount
-        ]
-        lines.append(line((f"   {process.program} (pid {process.pid}) {', '.join(moved)}", FAINT)))
+        names = [name for name in process.devices if counted_kib.get(name)]
+        # the kernel counts whole folios for a process, which may be far more than what it writes
+        written = min([process.written, *([sum(counted_kib[name] for name in names) * 1024] if names else [])])
+        place = f" to {' + '.join(names)}" if names else ""
+        moved = [f"wrote ≤ {size(written / window.elapsed_s)}/s{place}"] if written else []
+        moved += [f"read {size(process.read / window.elapsed_s)}/s"] if process.read else []
+        if moved:
+            lines.append(line((f"   {process.program} (pid {process.pid}) {', '.join(moved)}", FAINT)))
     return lines
 
 
@@ -298,14 +311,14 @@ def _device_cells(device: DeviceSecond, elapsed_s: float, chart_ms: float | None
 
 def sentence(view: RecordingView, width: int) -> list[Text]:
     """Draw the incident at the chosen moment as far as no table shows it, or why there are no records."""
-    if current := next(iter(_incidents_at(view)), None):
+    if current := view.incident:
         return headline(f"{_times(current)}: {_who_and_why(current)}", width, ", while ")
     return headline(sentence_text(view), width, "; ")
 
 
 def sentence_text(view: RecordingView) -> str:
     """Return the whole sentence of the incident at the chosen moment, or why there are no records."""
-    current = next(iter(_incidents_at(view)), None)
+    current = view.incident
     gaps = [gap for gap in view.what_happened.gaps if gap.start <= view.time < gap.end]
     number = len(view.what_happened.incidents)
     if current:
@@ -329,22 +342,23 @@ def _who_and_why(incident: Incident) -> str:
 
 
 def incidents(view: RecordingView, width: int, height: int) -> list[Text]:
-    """Draw the beginning of the sentences of several incidents, by time. The one at the chosen moment is bold."""
-    listed, current = view.incidents, _incidents_at(view)[:1]
+    """Draw several incidents, by time, if need be only the beginnings. The one at the chosen moment is bold."""
+    listed = view.incidents
+    texts = [f"{span(incident.start, incident.end)}: {_who_and_why(incident)}" for incident in listed]
+    styles = [HEAD if incident == view.incident else "" for incident in listed]
 
     def draw(index: int) -> Text:
-        incident = listed[index]
-        text = f"{span(incident.start, incident.end)}: {_who_and_why(incident)}"
-        return line((f"   {fit(text, width - 4)}", HEAD if incident in current else ""))
+        return line((f"   {fit(texts[index], width - 4)}", styles[index]))
 
     selected = next((index for index, incident in enumerate(listed) if incident.end > view.time), len(listed) - 1)
     title = rule(width, f"{counted(len(listed), 'incident')}, by time", "n, p")
-    return [title, *window(len(listed), draw, selected, height - 1)] if len(listed) > 1 else []
-
-
-def _incidents_at(view: RecordingView) -> list[Incident]:
-    begin, end = view.column
-    return [incident for incident in view.what_happened.incidents if incident.start < end and incident.end > begin]
+    whole = [
+        clickable(part, index, ROW)
+        for index in range(len(listed))
+        for part in paragraph(texts[index], width, style=styles[index])
+    ]
+    rows = whole if len(whole) < height else window(len(listed), draw, selected, height - 1)
+    return [title, *rows] if len(listed) > 1 else []
 
 
 def _duration(seconds: int) -> str:

@@ -52,8 +52,8 @@ class RecordingScreen(BaseScreen):
         "so often that it was not traced all the time. WAITED is the sum of all threads; a wait counts from its start, "
         "even before the column. CPU WAIT ≤ is the part of WAITED that may have been a wait for a CPU; it is not known "
         "for the kernel's threads and short processes. I/O LIMIT is the limit of the program's cgroup for writes. A "
-        "process writes into memory first, and the kernel counts whole pages, so its rate may differ from that of the "
-        "device. On the command line: fstui what-happened."
+        "process writes into memory first, and the kernel counts whole pages, so a process is shown with at most what "
+        "its devices wrote. On the command line: fstui what-happened."
     )
 
     def __init__(self) -> None:
@@ -103,7 +103,7 @@ class RecordingScreen(BaseScreen):
         assert self.view is not None
         begin, end = self.view.what_happened.start, self.view.what_happened.end
         view = replace(self.view, time=min(max(time, begin), end - 1), second=None, window=None, is_read=False)
-        device = view.incident_device
+        device = view.incident.device if view.incident else ""
         if device != view.device:
             view = replace(view, device=device, buckets={})
         number, _ = drawing.columns(view, self._width("timeline"))
