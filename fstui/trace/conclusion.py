@@ -176,10 +176,10 @@ def _conclude_from_times(program: WaitingProgram, counts: WatchCounts, disk: Awa
     if waits_for_disk and not is_quick:
         sentence = (
             f"The program waits for the disk: {disk.name} itself takes {duration_ns(disk.time_ns)} of the {mean} that "
-            f"{who} waits per sync on average ({where})."
+            f"{who} waits per sync on average over {counts.elapsed_s:.1f} s ({where})."
         )
         return WatchConclusion("disk", sentence)
-    waits = f"{who} waits {mean} per sync on average ({where}). {disk.time_text}"
+    waits = f"{who} waits {mean} per sync on average over {counts.elapsed_s:.1f} s ({where}). {disk.time_text}"
     if not waits_for_disk and (conclusion := _conclude_above_disk(program, counts, waits)):
         return conclusion
     if is_quick:
@@ -199,7 +199,8 @@ def _conclude_above_disk(program: WaitingProgram, counts: WatchCounts, waits: st
     if cpu_share >= MAIN_CAUSE_SHARE:
         return WatchConclusion(
             "cpu",
-            f"The program waits for a CPU: {waits}. Up to {percent(cpu_share)} of its wait may be for a CPU.",
+            f"The program may wait for a CPU: {waits}. Up to {percent(cpu_share)} of its wait may be for a CPU; such "
+            "waits and the device's time may overlap.",
         )
     # no row shows whether the kernel threads that serve the sync waited for a CPU
     if _pressure(counts) >= HIGH_CPU_PRESSURE:

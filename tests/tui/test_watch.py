@@ -179,7 +179,7 @@ async def test_a_simulated_disk_can_be_watched() -> None:
         while not isinstance(app.screen, StorageScreen):
             await pilot.pause()
         await pilot.pause()
-        assert " The program waits for the disk: sda itself takes " in "".join(screen_lines(app)[-3:])
+        assert " The program waits for the disk: sda itself takes " in "".join(screen_lines(app)[-4:])
 
 
 async def seconds_seen(pilot: Pilot[int], count: int) -> None:
