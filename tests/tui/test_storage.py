@@ -128,15 +128,13 @@ async def test_writers_and_databases_of_the_selected_row() -> None:
     async with PreparedApp(box).run_test(size=(80, 40)) as pilot:
         await pilot.pause()
         words = "\n".join(screen_lines(pilot.app))
-        assert "who   mysqld (812) ≤ 3.1 MiB/s" in words and "rsync" not in words
+        assert "who   mysqld (812)\n" in words and "rsync" not in words
         assert "data  mysqld (812) keeps its data in /srv/queue/mysql" in words
         assert "✗ a commit may be lost: innodb_flush_log_at_trx_commit = 2" in words
 
 
-@pytest.mark.parametrize(
-    ("written_bytes", "label"), [(344_000, "≤ 9.5 MiB/s"), (20_000_000, "9.5 MiB/s"), (None, "9.5 MiB/s")]
-)
-def test_more_than_the_device_writes_is_an_upper_bound(written_bytes: int | None, label: str) -> None:
+@pytest.mark.parametrize(("written_bytes", "label"), [(344_000, ""), (20_000_000, " 9.5 MiB/s"), (None, " 9.5 MiB/s")])
+def test_more_than_the_device_writes_is_not_shown(written_bytes: int | None, label: str) -> None:
     """The kernel counts a whole folio for each process that writes to it."""
     entry = storage.StorageEntry(on_disk(filesystem(name="/srv"), disk()))
     assert entry.target
@@ -144,7 +142,7 @@ def test_more_than_the_device_writes_is_an_upper_bound(written_bytes: int | None
     stats = {"sda": IoStats(elapsed_s=1.0, writes=40, written_bytes=written_bytes, flushes=0)}
     everything = Inventory(filesystems=(entry.target,))
     lines = detail(entry, stats, HostActivity(writers=(busy,)), 80, 40, inventory=everything)
-    assert f"   who   postgres (8) {label}" in [line.plain.rstrip() for line in lines]
+    assert f"   who   postgres (8){label}" in [line.plain.rstrip() for line in lines]
 
 
 async def test_a_long_path_is_cut_at_its_beginning() -> None:

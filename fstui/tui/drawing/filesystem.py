@@ -217,8 +217,8 @@ def _users(target: Target, stats: Mapping[str, IoStats], activity: HostActivity,
     labels = []
     for writer in users[:_MAX_WRITERS]:
         # the kernel counts whole folios for a process, which may be 25 times what it writes
-        bound = "≤ " if writer.bytes_per_s > device_per_s else ""
-        labels.append(f"{writer.name} ({writer.pid}) {bound}{size(_rounded(writer.bytes_per_s))}/s")
+        is_known = writer.bytes_per_s <= device_per_s
+        labels.append(f"{writer.name} ({writer.pid})" + f" {size(_rounded(writer.bytes_per_s))}/s" * is_known)
     if labels:
         yield line(("   who   ", FAINT), fit_list(", ".join(labels), width - 10))
     if labels and activity.hidden:

@@ -329,9 +329,8 @@ def _row(
     if entry.trouble and not entry.verdict:
         glyph, style = "!", BAD if entry.trouble == "full" else WARNING
     space = entry.target.space if entry.target else None
-    bytes_ = space.free_bytes if space else entry.device.size_bytes if entry.device else None
     values = {title: text(entry) for title, text in _TEXTS.items()} | {
-        "FREE": "–" if bytes_ is None else short_size(bytes_),
+        "FREE": short_size(space.free_bytes) if space else "–" if entry.target else "",
         "READ/S": number(stats.per_s("reads")),
         "WRITE/S": number(stats.per_s("writes")),
         "MiB/S": "–" if (written := stats.per_s("written_bytes")) is None else f"{written / (1 << 20):.1f}",
