@@ -1,5 +1,3 @@
-import re
-
 import pytest
 from msgspec.structs import replace
 from textual.pilot import Pilot
@@ -223,18 +221,6 @@ async def test_long_series_shows_the_runs_around_the_selected_one() -> None:
         lines = await press(pilot, "h", "t")
         assert any("28 Oct" in line for line in lines) and any(" more" in line for line in lines)
         assert any(line.startswith("▸") and "18 Oct" in line for line in await press(pilot, *["left"] * 10))
-
-
-async def test_a_large_trend_has_a_bar_for_each_run_at_its_date() -> None:
-    for day, times in ((1, 1.0), (2, 2.0), (11, 4.0)):
-        saved(f"aaa1{day:02}", day, times)
-    app = PreparedApp()
-    async with app.run_test(size=(120, 40)) as pilot:
-        lines = await press(pilot, "h", "t")
-    bars, dates = (next(line for line in lines if words in line) for words in (" 0 ┤", "01 Oct  "))
-    assert len(re.findall("[⠁-⣿]+", bars)) == 3
-    first, second, third = (dates.index(f"{day} Oct") for day in ("01", "02", "11"))
-    assert (third - first) / (second - first) == pytest.approx(10, abs=1.5)
 
 
 async def test_click_selects_a_run_of_the_trend() -> None:

@@ -20,7 +20,7 @@ from fstui.tui.styles import AREA, FAINT, HEAD, TIME, WARNING
 
 MIN_AREA_LINES = 5
 """Height of a rule, a name, two lines of chart and the time axis."""
-LABEL_WIDTH = 8
+LABEL_WIDTH, _MAX_AREA_ROWS = 8, 10
 _WIDE_SCREEN = 110
 _MIN_MINUTES_S = 150
 """Times from this length are in minutes."""
@@ -93,10 +93,17 @@ def blocks(latencies: Sequence[float | None], scale: LogScale | None = None) -> 
     return "".join(_BLOCKS[1 + min(int(scale.position(value) * 7), 6)] if value else " " for value in latencies)
 
 
-def braille_cell(left: int, right: int, row: int) -> str:
-    """Return the character of two columns in a row. Their heights are in dots, four per row; row 0 is the lowest."""
-    left_dots, right_dots = (min(max(dots - 4 * row, 0), 4) for dots in (left, right))
-    return chr(0x2800 + _BRAILLE[0][left_dots] + _BRAILLE[1][right_dots]) if left_dots or right_dots else " "
+def braille_cell(left: int, right: int, row: int, blank: tuple[int, int] = (0, 0)) -> str:
+    """Return the character of two columns in a row. Their heights are in dots, four per row; row 0 is the lowest.
+
+    ``blank``: how many dots at the bottom of each column are not drawn.
+    """
+
+    def bits(*heights: int) -> int:
+        return sum(signs[min(max(dots - 4 * row, 0), 4)] for signs, dots in zip(_BRAILLE, heights, strict=True))
+
+    drawn = bits(left, right) - bits(*blank)
+    return chr(0x2800 + drawn) if drawn else " "
 
 
 class Figure(NamedTuple):
@@ -239,7 +246,7 @@ def _areas(shown: tuple[_Chart, ...], times: tuple[str, str], layout: Layout, he
 
 
 def area_chart(figure: Figure, values: Sequence[float | None], cells: int, height: int) -> list[list[StyledText]]:
-    """Draw an area chart. ``values``: two for each cell."""
+    """Draw an area chart, or only the upper edge if the chart is high. ``values``: two for each cell."""
     highest, rows = max(value for value in values if value is not None), height - 1
     top = round_up(max(highest, figure.min_scale))
     title, peak = f"   {figure.name}", f"peak {without_zeros(figure.to_text(highest))}"
@@ -247,9 +254,15 @@ def area_chart(figure: Figure, values: Sequence[float | None], cells: int, heigh
     tick = without_zeros(figure.to_text(top))
     # zero is one dot high; an unknown value has no dot
     dots = [0 if value is None else max(floor(min(value / top, 1) * rows * 4 + 0.5), 1) for value in values]
+    # the edge of a high chart connects each value with the lower ones next to it
+    neighbours = zip([0, *dots[:-1]], dots, [*dots[1:], 0], strict=True)
+    edges = [max(min(before or here, here, after or here) - 1, 0) for before, here, after in neighbours]
+    blank = edges if rows > _MAX_AREA_ROWS else [0] * len(dots)
     for row in reversed(range(rows)):
         label = tick if row == rows - 1 else "0" if row == 0 else ""
-        area = "".join(braille_cell(left, right, row) for left, right in zip(dots[::2], dots[1::2], strict=True))
+        area = "".join(
+            braille_cell(dots[at], dots[at + 1], row, (blank[at], blank[at + 1])) for at in range(0, len(dots), 2)
+        )
         style = WARNING if (row + 0.5) / rows * top >= figure.warning_from else figure.colour
         drawn.append([(f"{label:>{LABEL_WIDTH - 1}} {'┤' if label else '│'}", FAINT), (area, style), (" ", "")])
     return drawn

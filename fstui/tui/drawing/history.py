@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from datetime import datetime
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +82,6 @@ _MAX_RATES = 7
 _BAD_SPEEDS: tuple[Answer, ...] = ("slow", "stalls")
 _MIN_PICTURE_LINES, _MIN_LINES_WITH_PICTURE = 6, 12
 """Height of the smallest heat map, and of the smallest part that shows one: the next step comes first."""
-_MIN_PLOT_LINES = 6
 
 
 def rows(runs: Sequence[Summary], marked: Collection[str], width: int) -> TableContent:
@@ -146,7 +143,7 @@ def sorted_by(runs: Sequence[Summary], title: str) -> list[Summary]:
 
 
 def trend(runs: Sequence[Summary], saved: Sequence[Summary], chosen: Summary, width: int, height: int) -> list[Text]:
-    """Draw a row for each run of a series, the newest first, and a plot below. ``saved``: the saved runs of all."""
+    """Draw a row for each run of a series, the newest first. ``saved``: the saved runs of all."""
     name, notes = f"{chosen.rate_of}/s of {_scenario(chosen, saved)}", "ratios of single runs may be chance"
     others = report.runs_with_other_settings(chosen, saved)
     notes += f" · without {counted(others, 'run')} with other settings" if others else ""
@@ -176,30 +173,8 @@ def trend(runs: Sequence[Summary], saved: Sequence[Summary], chosen: Summary, wi
         return drawn
 
     titles = {column.title: column.title for column in columns} | {"BAR": f"0…{_rate(top)}"}
-    plot_lines = max(height - 2 - len(runs), height // 2) if height < UNBOUNDED else 0
-    plot_lines = plot_lines if plot_lines >= _MIN_PLOT_LINES else 0
-    rows = window(len(runs), draw, newest_first.index(chosen), height - 2 - plot_lines)
-    plot = _plot(runs, width, plot_lines) if plot_lines else []
-    return [title, line((f"   {row(columns, titles)}", FAINT)), *rows, *plot]
-
-
-def _plot(runs: Sequence[Summary], width: int, height: int) -> list[Text]:
-    """Draw a bar for each run at its time, and below the dates for which there is room."""
-    cells = width - charts.LABEL_WIDTH - 4
-    times = [datetime.fromisoformat(run.started_at).timestamp() for run in runs]
-    shares = [(time - times[0]) / max(times[-1] - times[0], 1.0) for time in times]
-    min_gap = min(after - before for before, after in pairwise(shares))
-    bar = max(min(int(1.6 * cells * min_gap), cells // 6), 1)  # the width of a bar in half cells
-    values: list[float | None] = [None] * (2 * cells)
-    dates = ""
-    for run, share in zip(runs, shares, strict=True):
-        start, date = int(share * (2 * cells - bar)), moment(run.started_at, "%d %b")
-        values[start : start + bar] = [run.rate_per_s] * bar
-        start = min(start // 2, cells - len(date))
-        dates = f"{dates:<{start}}{date}" if start > len(dates) or not dates else dates
-    figure = charts.Figure(f"{runs[0].rate_of}/s by date", float, rate, 10)
-    area = [line(*spans) for spans in charts.area_chart(figure, values, cells, height - 1)]
-    return [*area, line((" " * (charts.LABEL_WIDTH + 1) + dates, FAINT))]
+    rows = window(len(runs), draw, newest_first.index(chosen), height - 2)
+    return [title, line((f"   {row(columns, titles)}", FAINT)), *rows]
 
 
 def series_rows(series: Sequence[Sequence[Summary]], width: int) -> TableContent:

@@ -32,7 +32,7 @@ _LEGEND = {
         "≤ IN CACHE: bytes that the disk's volatile cache may still hold, because the disk has not been flushed since "
         "they were written."
     ),
-    "FILES": "The files of a program in one directory share a row; its path is relative to the mount point.",
+    "FILES": "If there are many, a program's files in one directory share a row. Paths start at the mount point.",
     drawing.BAR: "A bar compares their bytes with the largest row.",
     "OLDEST": "OLDEST is the age of the oldest of these bytes or names.",
 }

@@ -295,7 +295,7 @@ class TrendScreen(HistoryScreen):
         "A series is at least two finished runs of one scenario with the same settings on one filesystem, without "
         "--max-rate or --idle. CHANGE is the last rate divided by the first. OLD→NEW draws the rates of the last "
         "seven runs on a logarithmic scale. Below are the runs of the selected series, the newest first, with bars "
-        "from 0; a larger screen also plots their rates by date. On the command line: fstui history trend."
+        "from 0. On the command line: fstui history trend."
     )
     NAME = "trend"
 
