@@ -192,7 +192,7 @@ class RunInProgress:
         """Whether no step remains: all have ended, or the last one ended with an error that would also end the next."""
         steps = self._run.steps
         error = steps[-1].error if steps and steps[-1].status == "failed" else None
-        return len(steps) == len(self._plan.steps) or (error is not None and error.errno in LASTING_ERRNOS)
+        return len(steps) >= len(self._plan.steps) or (error is not None and error.errno in LASTING_ERRNOS)
 
     async def _pause(self, idle_watch: IdleWatch, duration_s: float) -> None:
         """Watch the devices while fstui does nothing. A stop ends the pause."""

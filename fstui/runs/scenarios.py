@@ -75,7 +75,8 @@ def load(name: str) -> Scenario:
     try:
         scenario = _read_file(path)
     except OSError as error:
-        raise Refused(f"{path}: {error.strerror}. 'fstui scenarios' lists the scenarios.") from None
+        advice = ". 'fstui scenarios' lists the scenarios." if isinstance(error, FileNotFoundError) else ""
+        raise Refused(f"{path}: {error.strerror}{advice}") from None
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise Refused(f"{path}: {message_with_key(error)}. 'fstui explain scenarios' shows an example.") from None
     except (ValueError, RecursionError, Refused) as error:  # ValueError: a very long integer

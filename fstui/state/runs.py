@@ -48,7 +48,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """fstui limited its own rate (``--max-rate``, ``--idle``)."""
     round: Round | None = None
     rate_per_s: float = 0.0
-    """The rate of the first step of a database, or else that synced, or else that has a rate."""
+    """The rate of the first database step. Without one, of the first step that synced, or else of the first one."""
     rate_of: str = ""
     identity: str = ""
     """The identity of the target, if it is known."""
@@ -196,7 +196,11 @@ def _summary(outline_file: OutlineFile, note: str, running_ids: Collection[str])
         return Summary(path=str(outline_file.path), note=note, unreadable=outline_file.problem)
     outline = entry.outline
     steps_with_rate = [step for step in outline.steps if step.rate_per_s]
-    step = max(steps_with_rate, key=lambda step: (step.has_transactions, step.syncs > 0), default=None)
+    step = max(
+        steps_with_rate,
+        key=lambda step: (step.has_transactions, not step.has_transactions and step.syncs > 0),
+        default=None,
+    )
     return Summary(
         path=str(outline_file.path),
         id=outline.id,

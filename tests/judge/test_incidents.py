@@ -118,7 +118,7 @@ def test_the_sum_counts_a_freeze_of_two_windows_once() -> None:
     assert total and [wait.frozen_ms for wait in total.waits] == [15]
 
 
-def test_processes_that_wait_for_one_file_are_one_row_and_have_no_pid() -> None:
+def test_processes_that_wait_for_one_file_share_a_row() -> None:
     windows = [window(at_s, replace(ETCD, pid=pid)) for at_s, pid in ((0, 7), (10, 7), (20, 8))]
     for number, pid, processes in ((2, 7, 1), (3, 0, 2)):
         total = sum_of_windows(windows[:number])

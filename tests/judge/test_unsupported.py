@@ -55,7 +55,7 @@ def synced_writes(box: Box) -> None:
 
 def write_behind(box: Box) -> None:
     box.disks("sda", "sdb")
-    box.md("md0", "raid1", ("sda", "sdb"))
+    box.md("md0", "raid1", ("sda", "sdb"), **{"dev-sdb/state": "in_sync,write_mostly"})
     box.write("/sys/block/md0/md/bitmap/backlog", "256")
     box.mount("/dev/md0", "/srv", "ext4")
 

@@ -115,6 +115,8 @@ def _cleans_pages(process: Process) -> bool:
 def _in_memory(_: Evidence, stack: Stack, __: Steps) -> Iterator[Hit]:
     """The stack ends in memory. This is only a note if copies or parity replace what is lost."""
     lost = stack.layers_without_copy(stack.in_memory)
+    if not lost and any(kind(node.kind).unsupported_setting(node) for node in stack.nodes):
+        return  # the copy may lack the newest writes
     nodes = lost or stack.in_memory
     if nodes:
         kinds = words.join_words(dict.fromkeys(node.name if node.kind == "disk" else node.kind for node in nodes))

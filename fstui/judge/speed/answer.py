@@ -158,7 +158,7 @@ def _normal(case: Case, normal: Yardstick, yardsticks: Sequence[Yardstick]) -> S
     is_fastest = len(normal.comparisons) > 1 and _is_fastest(case, best.write_step)
     pace = f"normal compared with {normal.name}"
     if best.median_per_s:  # a rate may be far above it
-        pace = f"{ratio(best.per_s / best.median_per_s)} × as fast as {normal.name}"
+        pace = f"{ratio(best.per_s / best.median_per_s)} × the median of {normal.name}"
     return Speed(
         answer="normal",
         yardstick=normal.name,

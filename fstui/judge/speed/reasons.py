@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from fstui.judge import words
 from fstui.judge.facts import Case
-from fstui.judge.speed.stalls import MEASURE_WITH_CPU, host_pressure_ns
+from fstui.judge.speed.stalls import MEASURE_WITH_CPU, host_pressure_ns, is_due_to_freeze, longest_wait_ns
 from fstui.model.quantities import count, duration_ns, percent
 from fstui.model.steps import Step
 from fstui.model.storage import Reading
@@ -53,10 +53,10 @@ def passing_reasons(case: Case, step: Step) -> tuple[Reason, ...]:
 def _frozen(step: Step) -> Reason | None:
     """Return the reason if a write waited for a frozen filesystem for at least half of the longest operation."""
     if step.unanswered and step.unanswered.call.endswith(ON_FROZEN):
-        frozen_ns = longest_ns = round(step.unanswered.elapsed_s * 1e9)
+        frozen_ns = round(step.unanswered.elapsed_s * 1e9)
+    elif is_due_to_freeze(step, longest_wait_ns(step)):
+        frozen_ns = step.frozen_ns or 0
     else:
-        frozen_ns, longest_ns = step.frozen_ns or 0, step.latency_ns.max if step.latency_ns else 0
-    if not frozen_ns or frozen_ns < longest_ns / 2:
         return None
     evidence = f"frozen: {step.name}: for about {duration_ns(frozen_ns)} (/proc/PID/wchan)"
     advice = "Find out what froze it: a backup, a snapshot, the hypervisor's guest agent, or fsfreeze."

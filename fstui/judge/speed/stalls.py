@@ -22,7 +22,7 @@ busy host: stalls due to a lack of CPU took 4 to 20 of these waits, and 7 of 8 s
 PRESSURE_INTERVAL_NS = 125_000_000
 """A writer reads the CPU pressure this often, or after each operation that takes longer."""
 MEASURE_WITH_CPU = "Measure again when the host has CPU time to spare, and without a CPU limit."
-MAX_CROWDED_OUT_S = 10
+MAX_CROWDED_OUT_NS = 10_000_000_000
 """Even on a busy host, a server gets some CPU time within this time, so a longer pause has another cause."""
 STOLEN_SHARE = 0.05
 """Steal time counts only if it is at least this share of the step. A shorter time is spread over many operations and
@@ -58,6 +58,21 @@ def stalled_steps(case: Case) -> tuple[StalledStep, ...]:
     return tuple(sorted(chain(_stalled_steps(case), _stalled_servers(case)), key=lambda stalled: -stalled.longest_ns))
 
 
+def longest_wait_ns(step: Step) -> int:
+    """Return the longest time without a completed operation, or without a commit of a server."""
+    figures = step.figures
+    pauses = figures.pauses() if isinstance(figures, SysbenchFigures) else ()
+    times_s = [pause.end_s - pause.start_s for pause in pauses]
+    times_s += [step.unanswered.elapsed_s] if step.unanswered else []
+    return max(round(max(times_s, default=0) * 1e9), step.latency_ns.max if step.latency_ns else 0)
+
+
+def is_due_to_freeze(step: Step, longest_ns: int) -> bool:
+    """Return whether the filesystem was frozen for at least half of the step's longest operation."""
+    frozen_ns = step.frozen_ns or 0
+    return frozen_ns > 0 and frozen_ns >= longest_ns / 2
+
+
 def _stalled_steps(case: Case) -> Iterator[StalledStep]:
     for step in case.steps.all:
         if isinstance(step.figures, SysbenchFigures):
@@ -70,7 +85,7 @@ def _stalled_steps(case: Case) -> Iterator[StalledStep]:
         elif (
             step.latency_ns
             and not step.changed
-            and (waits_for_disk or step.frozen_ns)
+            and (waits_for_disk or is_due_to_freeze(step, step.latency_ns.max))
             and step.latency_ns.max >= stall_limit_ns(step.latency_ns.p50)
         ):
             yield StalledStep(step, step.latency_ns.max)
@@ -82,15 +97,12 @@ def _stalled_servers(case: Case) -> Iterator[StalledStep]:
         figures = step.figures
         if not isinstance(figures, SysbenchFigures) or not step.stalls.count or step.changed:
             continue
-        commits, unanswered = step.settings.commit_settings(figures), step.unanswered
-        times_s = [pause.end_s - pause.start_s for pause in figures.pauses()]
-        times_s += [unanswered.elapsed_s] if unanswered else []
-        times_s += [step.latency_ns.max / 1e9] if step.latency_ns else []
-        longest_s = max(times_s, default=0)
-        crowded_out = figures.others_load_processor and longest_s < MAX_CROWDED_OUT_S
-        by_cpu = not (unanswered or step.frozen_ns) and (figures.limited_by_processor or crowded_out)
+        commits, unanswered, longest_ns = step.settings.commit_settings(figures), step.unanswered, longest_wait_ns(step)
+        crowded_out = figures.others_load_processor and longest_ns < MAX_CROWDED_OUT_NS
+        has_other_cause = unanswered or is_due_to_freeze(step, longest_ns)
+        by_cpu = not has_other_cause and (figures.limited_by_processor or crowded_out)
         if commits and commits.counted and not (commits.existing or by_cpu):
-            yield StalledStep(step, round(longest_s * 1e9), unanswered.call if unanswered else "")
+            yield StalledStep(step, longest_ns, unanswered.call if unanswered else "")
 
 
 def slowest_device(step: Step) -> tuple[str, int] | None:

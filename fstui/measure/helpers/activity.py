@@ -5,7 +5,7 @@ durability). The program ends when stdin closes. stdout: a line of JSON for each
 fstui.model.activity.
 
 Reads of cmdline, environ and maps may hang in the kernel, because they take the server's mmap lock (proc(5)). So a
-thread of its own does them once for each server.
+separate thread reads these files, once for each server.
 """
 
 import json
@@ -91,7 +91,7 @@ class ServerReader:
 def options(argv: list[str]) -> Iterator[tuple[str, str]]:
     """Yield name and value of each ``--name=value`` and ``-c name=value`` of a server. The value of ``--name`` is ON.
 
-    Names use underscores. As in the servers, the last value of an option wins.
+    Names use underscores. As in the servers, the last value of an option wins. Option files are not read.
     """
     for before, word in pairwise(argv):
         name, equals, value = word.removeprefix("--").partition("=")

@@ -167,7 +167,7 @@ def _side_by_side(steps: Sequence[Section], comparison: Comparison, width: int) 
 def _with_widths(
     columns: Sequence[Column], widths: Mapping[str, int], ratio_title: str, ratios: Iterable[str]
 ) -> list[Column]:
-    """Return the columns with these widths. A long ratio makes its column wider, so that other columns do not fit."""
+    """Return the columns with these widths. Long ratios need a wider column, and so a wider screen."""
     ratio_width = max(map(cell_len, (ratio_title, *ratios)))
     extra = max(ratio_width - _RATIO_WIDTH, 0)
     widths = {**widths, ratio_title: ratio_width}

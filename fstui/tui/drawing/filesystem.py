@@ -236,7 +236,7 @@ def _rounded(bytes_per_s: float) -> int:
 def _database(database: RunningDatabase, width: int) -> Iterator[Text]:
     settings = ", ".join(f"{name} = {value}" for name, value in sorted(database.variables.items()))
     sentence = f"{database.name} ({database.pid}) keeps its data in {database.data_directory}: "
-    sentence += settings or "no durability setting was changed at its start"
+    sentence += settings or "no durability setting on its command line. fstui does not read its option files"
     yield from paragraph(sentence, width, "   data  ")
     for reason in database.unsafe_settings:
         yield from paragraph(f"a commit may be lost: {reason}", width, "         ✗ ", BAD)

@@ -143,7 +143,7 @@ def sorted_by(runs: Sequence[Summary], title: str) -> list[Summary]:
 
 
 def trend(runs: Sequence[Summary], saved: Sequence[Summary], chosen: Summary, width: int, height: int) -> list[Text]:
-    """Draw a row for each run of a series, the newest first. ``saved``: the saved runs of all."""
+    """Draw a row for each run of a series, the newest first. ``saved``: all saved runs."""
     name, notes = f"{chosen.rate_of}/s of {_scenario(chosen, saved)}", "ratios of single runs may be chance"
     others = report.runs_with_other_settings(chosen, saved)
     notes += f" · without {counted(others, 'run')} with other settings" if others else ""

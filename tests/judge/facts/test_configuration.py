@@ -263,6 +263,7 @@ def arrays_in_memory() -> Iterator[tuple[str, Target, list[str]]]:
     yield "its metadata", array("dm-cache", "sda", "sdb", "ram0", cache_mode="writethrough", roles=metadata), copied
     yield "member and metadata", array("dm-raid", "sda", "sdb", "ram0", "ram1", level="raid5", roles=image), copied
     yield "mirror's log", array("dm-mirror", "sda", "ram0", roles={"sda": "mirror leg", "ram0": "log"}), copied
+    yield "written behind", array("md", "sda", "ram0", level="raid1", written_behind="256"), []
     yield "stripe", array("md", "sda", "ram0", level="raid0"), lost
     yield "segment", array("dm-linear", "sda", "ram0"), lost
     yield "write-back cache", array("dm-cache", "sda", "ram0", cache_mode="writeback", roles=cache), lost

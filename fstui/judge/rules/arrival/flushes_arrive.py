@@ -25,7 +25,7 @@ only the start of a fast step, the verdict is "cannot-tell" in two cases:
 - Before a step or at its start, others flushed at over 5 % of the sync rate.
 
 ## What to do next
-Stop other processes that write. For stronger evidence, use `fstui powercut`.
+Run again as root, or on an idle disk. Stronger evidence: `fstui powercut`.
 
 ## Details
 - fstui tolerates missing flushes of one sync, or of 0.2 % of the syncs. If a range such as 2 to 3 is expected, 10 % of
@@ -192,8 +192,11 @@ def _advice_on_others(case: Case, where: str) -> str:
     all_writers, untraced = case.other_writers.writers, case.evidence.untraced
     advice = f"Run again when other processes write less to {where}, or on another disk."
     if untraced:
-        advice = f"Run again with {TRACE}, which distinguishes fstui's own flushes ({untraced}), or on another disk."
+        advice = (
+            f"Run again on another disk, or with {TRACE}, which distinguishes fstui's own flushes. This run had no "
+            f"trace: {untraced}."
+        )
     if servers := words.servers(all_writers):
-        advice = f"You need not stop {servers}: 'fstui watch' shows the waits for syncs without test data. {advice}"
+        advice = f"You need not stop {servers}: 'fstui watch' shows its waits, and writes no test data. {advice}"
     # /proc/PID/io does not show to which device a process wrote
     return f"{advice} On this host, these write: {words.writers(all_writers)}." if all_writers else advice

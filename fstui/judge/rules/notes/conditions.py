@@ -88,7 +88,7 @@ def other_writers(case: Case) -> Iterator[Conclusion]:
     In all other cases, the rule `flushes-arrive` can give the verdict "cannot-tell".
 
     ## What to do next
-    Stop the other processes, or measure on a separate disk.
+    Run again as root, when other processes write less, or on another disk.
     """
     while_idle = [
         f"{busy.device} {rate(busy.flushes_per_s)} flushes/s, {rate(busy.writes_per_s)} writes/s"

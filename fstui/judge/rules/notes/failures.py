@@ -7,7 +7,7 @@ from fstui.judge import words
 from fstui.judge.declaration import Conclusion, rule
 from fstui.judge.facts import Case
 from fstui.judge.facts.steps import SYNC_CALLS, WRITE_CALLS
-from fstui.judge.speed.stalls import without_cpu_ns
+from fstui.judge.speed.stalls import is_due_to_freeze, without_cpu_ns
 from fstui.measure.wire.stdio import SHUTDOWN_ERRNOS
 from fstui.model.quantities import count, counted, duration_ns, seconds
 from fstui.model.steps import Failure, Step
@@ -201,7 +201,7 @@ def stood_still(case: Case) -> Iterator[Conclusion]:
     duration = duration_ns(_longest_ns(worst))
     unanswered = worst.unanswered
     step_duration = seconds(worst.elapsed_s)
-    may_be_checkpoint = worst.settings.operation_name and not worst.frozen_ns
+    may_be_checkpoint = worst.settings.operation_name and not is_due_to_freeze(worst, _longest_ns(worst))
     checkpoint = " This may be a checkpoint of the database." if may_be_checkpoint else ""
     yield Conclusion(
         title=f"all I/O stopped for {duration}" if unanswered else f"one operation took {duration}",

@@ -79,6 +79,7 @@ def _settings(segment: Segment) -> dict[str, str]:
         parameters, devices = _split(words)
         behind = next((value for name, value in pairwise(parameters) if name == "max_write_behind"), "0")
         missing_members = str(devices[2::2].count("-"))
+        # LVM's write-behind is not visible: after lvchange --writebehind 256, the table contains a 0 (Linux 6.12)
         settings = {"level": words[0].partition("_")[0], "missing_members": missing_members, "written_behind": behind}
         return {what: value for what, value in settings.items() if value != "0"}
     return {}

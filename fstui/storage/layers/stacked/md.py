@@ -71,7 +71,8 @@ class MdReader(DeviceReader):
         directory, slaves = f"/sys/block/{name}/md", self.slaves(name)
         flags = {slave: (self.tree.stripped(_state_file(directory, slave)) or "").split(",") for slave in slaves}
         settings = [self.tree.reading(what, f"{directory}/{what}") for what in _SETTINGS]
-        settings.append(self.tree.reading(WRITTEN_BEHIND, f"{directory}/bitmap/backlog", unless=("0",)))
+        if any("write_mostly" in words for words in flags.values()):
+            settings.append(self.tree.reading(WRITTEN_BEHIND, f"{directory}/bitmap/backlog", unless=("0",)))
         member = "mirror leg" if self.tree.stripped(f"{directory}/level") in _MIRRORS else "stripe"
         state = (
             self.tree.reading("degraded", f"{directory}/degraded", unless=("0",)),

@@ -149,7 +149,9 @@ def test_advice_on_other_writers_names_the_missing_trace() -> None:
     judgement = verdict(None, step(flushes=1.3), idle=busy("sda", 400, "mysqld"), untraced=reason)
     (advice,) = finding(judgement, "flushes-arrive").next
     assert "You need not stop mysqld" in advice
-    assert f"Run again with the kernel's trace, which distinguishes fstui's own flushes ({reason})" in advice
+    assert (
+        f"with the kernel's trace, which distinguishes fstui's own flushes. This run had no trace: {reason}." in advice
+    )
 
 
 def test_rare_flushes_while_idle_are_not_named_as_the_cause() -> None:
