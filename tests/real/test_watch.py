@@ -13,7 +13,7 @@ import pytest
 
 from fstui.model.watch import FileWaits, WatchReport
 from fstui.state import ledger
-from fstui.trace.reader.blocked import running_syncs
+from fstui.trace.reader.blocked import frozen_write, running_syncs
 from tests.real import disks, headless, processes
 
 SYNCS = 150
@@ -126,6 +126,20 @@ def test_a_write_to_a_frozen_filesystem_is_named(workshop: Path) -> None:
         assert program.stdout.readline().strip() == "done"
         row = row_of(ended(watching), path)
     assert row.frozen_ns and row.syncs == SYNCS + 1
+
+
+@pytest.mark.parametrize(("call", "is_on_file"), [("os.truncate(fd, 0)", True), ("os.open('new', os.O_CREAT)", False)])
+def test_only_a_call_on_a_file_has_its_descriptor(workshop: Path, call: str, is_on_file: bool) -> None:
+    opening = "import os, sys; os.chdir(sys.argv[1]); fd = os.open('file', os.O_RDWR | os.O_CREAT); "
+    text = f"{opening}print(flush=True); input(); {call}"
+    with disks.on_loop(workshop) as storage, processes.program(text, storage.directory) as program:
+        (fd,) = (fd for fd in range(3, 20) if Path(f"/proc/{program.pid}/fd/{fd}").exists())
+        assert program.stdin
+        with disks.frozen(storage.directory):
+            program.stdin.write("\n")
+            program.stdin.flush()
+            assert processes.eventually(lambda: frozen_write(program.pid) is not None)
+            assert frozen_write(program.pid) == (fd if is_on_file else -1)
 
 
 def program_label(program: subprocess.Popen[str]) -> str:

@@ -33,9 +33,12 @@ class FrozenWrites:
 def frozen_write(thread: int) -> int | None:
     """Return the descriptor of the write in which a thread waits for the end of a freeze; None if it does not wait.
 
-    -1: it waits in a call that has no descriptor, or in no system call.
+    -1: it waits in a call without the descriptor of a file, or in no system call.
     """
-    return _system_call(thread)[1] if proc.waits_for_thaw(proc.read_text(f"/proc/{thread}/wchan")) else None
+    if not proc.waits_for_thaw(proc.read_text(f"/proc/{thread}/wchan")):
+        return None
+    call, fd = _system_call(thread)
+    return -1 if call in ("openat", "msync", "sync") else fd  # their first argument is a directory, an address or none
 
 
 def running_syncs() -> Iterator[tuple[int, int]]:
