@@ -184,9 +184,7 @@ class Comparison:
 
     def lead(self, name: str) -> Ratio | None:
         """Return the ratio of the fastest side to the next one in a step; None if it was not clearly faster."""
-        ranking = self.ranking(name)
-        lead = ratio_of(ranking[1].side, ranking[0].side, name) if len(ranking) > 1 else None
-        return None if lead is None or (lead.factor < _NOISE if lead.low is None else lead.undecided) else lead
+        return _lead(self.ranking(name), name)
 
     @property
     def step_with_largest_lead(self) -> str | None:
@@ -200,34 +198,42 @@ class Comparison:
         It also says whether that may be chance. Where A was fastest, the ratio is that of the next side.
         """
         first = self.sides[0]
-        rankings = {name: ranking for name in self.step_names if len(ranking := self.ranking(name)) > 1}
+        lossy = [side.letter for side in self.sides if not side.may_be_durable]
+        durability, excludes_lossy = "", 0 < len(lossy) < len(self.sides)  # otherwise, the rates can be compared
+        if excludes_lossy:
+            be, their = ("is", "its") if len(lossy) == 1 else ("are", "their")
+            durability = f"{join_words(lossy)} {be} not durable: {their} rates with syncs do not count. "
+        compared = 0
         wins: dict[str, list[str]] = {}
         factors: dict[str, list[float]] = {}
-        for name, (fastest, following, *_) in rankings.items():
-            if self.lead(name):
+        for name in self.step_names:
+            ranking = [rank for rank in self.ranking(name) if not (excludes_lossy and rank.is_lossy)]
+            if len(ranking) < 2:
+                continue
+            compared += 1
+            fastest, following, *_ = ranking
+            if _lead(ranking, name):
                 wins.setdefault(fastest.side.letter, []).append(name)
-                if first.rates(name):
+                if any(rank.side is first for rank in ranking):
                     ratio = (following if fastest.side is first else fastest).ratio
                     factors.setdefault(fastest.side.letter, []).append(ratio.factor)
-        if not rankings:
-            return "" if len(self.sides) < 2 else "The runs have no step in common, so nothing is compared."
-        lossy = [side.letter for side in self.sides if not side.may_be_durable]
-        durability = ""
-        if 0 < len(lossy) < len(self.sides):  # otherwise, the rates can be compared
-            be, their = ("is", "its") if len(lossy) == 1 else ("are", "their")
-            durability = f"{join_words(lossy)} {be} not durable: {their} rates do not count. "
+        if len(self.sides) < 2:
+            return ""
+        if not compared:
+            other = "other " if durability else ""
+            return f"{durability}The runs have no {other}step in common, so nothing is compared."
         if not wins:
-            return f"{durability}No clear difference in {counted(len(rankings), 'step')}."
+            return f"{durability}No clear difference in {counted(compared, 'step')}."
         parts: list[str] = []
         verb, following_name = (" was faster", "B") if len(self.sides) == 2 else (" was fastest", "the next")
         for letter, names in sorted(wins.items(), key=lambda win: -len(win[1])):
             subject = f"{following_name}: " if letter == first.letter else ""
-            repeated_verb, total_text = ("", "") if parts else (verb, f" of {counted(len(rankings), 'step')}")
+            repeated_verb, total_text = ("", "") if parts else (verb, f" of {counted(compared, 'step')}")
             times = factors.get(letter, [])
             ends = " to ".join(dict.fromkeys(_digits(end(times)) for end in (min, max) if times))
             ratio_text = f" ({subject}{ends} × A)" if ends else ""
             parts.append(f"{letter}{repeated_verb} in {len(names)}{total_text}{ratio_text}")
-        unclear = len(rankings) - sum(map(len, wins.values()))
+        unclear = compared - sum(map(len, wins.values()))
         return f"{durability}{self.trust.condition}{', '.join(parts)}{f'; undecided in {unclear}' if unclear else ''}."
 
     def ranking(self, name: str) -> list[Rank]:
@@ -238,6 +244,11 @@ class Comparison:
         first = measured[0][0]
         ranked = [Rank(side, step, ratio) for side, step in measured if (ratio := ratio_of(first, side, name))]
         return sorted(ranked, key=lambda rank: -rank.step.rate_per_s)
+
+
+def _lead(ranking: Sequence[Rank], name: str) -> Ratio | None:
+    lead = ratio_of(ranking[1].side, ranking[0].side, name) if len(ranking) > 1 else None
+    return None if lead is None or (lead.factor < _NOISE if lead.low is None else lead.undecided) else lead
 
 
 def ratio_of(first: Side, other: Side, name: str) -> Ratio | None:
