@@ -141,9 +141,11 @@ class RecordedWait(Base, frozen=True, kw_only=True):
 
     @property
     def write_limit(self) -> str:
-        """The first limit of the cgroup for writes: ``146.5 KiB/s`` or ``100 writes/s``; empty if there is none."""
+        """The first limit of the cgroup for writes to these devices: ``146.5 KiB/s`` or ``100 writes/s``; or empty."""
+        devices = (self.device, *self.below)
         limits = (limit.split(" ") for limit in self.limits)
-        return next((write_limit(what, int(value)) for _, what, value in limits if what in WRITE_LIMITS), "")
+        on_device = ((what, int(value)) for device, what, value in limits if device in devices)
+        return next((write_limit(what, value) for what, value in on_device if what in WRITE_LIMITS), "")
 
     def merged_with(self, earlier: "RecordedWait") -> "RecordedWait":
         """Return this wait as one of the processes of both. Only a single process has a pid."""

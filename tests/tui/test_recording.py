@@ -179,7 +179,7 @@ def test_a_sum_of_waits_above_the_column_is_explained(waited_ms: int, explained:
 
 
 def test_a_limited_program_is_marked() -> None:
-    limited = replace(ETCD, limits=("vda riops 9", "vda wbps 150000"))
+    limited = replace(ETCD, limits=("vdb wbps 1", "vda riops 9", "vda wbps 150000"))
     _, head, etcd, other = (text.plain for text in waits(view_of_window(limited, replace(ETCD, program="x")), 80))
     assert "I/O LIMIT" in head and "146.5 KiB/s" in etcd and "KiB" not in other
 
