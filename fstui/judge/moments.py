@@ -41,7 +41,7 @@ def sum_of_windows(windows: Sequence[Window]) -> Window | None:
     rows: dict[tuple[str, bool, str, int, str], RecordedWait] = {}
     for wait in chain.from_iterable(window.waits for window in windows):
         key = (wait.program, wait.kernel, wait.file, wait.inode, wait.device)
-        earlier = rows.get(key, RecordedWait(pid=wait.pid))
+        earlier = rows.get(key, RecordedWait(pid=wait.pid, processes=wait.processes))
         rows[key] = replace(  # a wait in progress is in each window until it ends, so only the latest counts
             wait.merged_with(earlier),
             syncs=earlier.syncs + wait.syncs,

@@ -93,6 +93,7 @@ class RecordedWait(Base, frozen=True, kw_only=True):
     program: str = ""
     pid: int = 0
     processes: int = 1
+    """0: more than one, but their number is not known."""
     kernel: bool = False
     call: str = ""
     """The system call of the last slow sync; empty if it is not known."""
@@ -137,7 +138,7 @@ class RecordedWait(Base, frozen=True, kw_only=True):
         name = self.program or "a program that has ended"
         if self.kernel:
             return f"{name} (kernel)"
-        return f"{name} (pid {self.pid})" if self.pid else f"{name} ({self.processes} processes)"
+        return f"{name} (pid {self.pid})" if self.pid else f"{name} ({self.processes or 'several'} processes)"
 
     @property
     def write_limit(self) -> str:
@@ -148,9 +149,10 @@ class RecordedWait(Base, frozen=True, kw_only=True):
         return next((write_limit(what, value) for what, value in on_device if what in WRITE_LIMITS), "")
 
     def merged_with(self, earlier: "RecordedWait") -> "RecordedWait":
-        """Return this wait as one of the processes of both. Only a single process has a pid."""
-        processes = max(self.processes, earlier.processes, 1 if self.pid == earlier.pid else 2)
-        return msgspec.structs.replace(self, pid=self.pid if processes == 1 else 0, processes=processes)
+        """Return this wait as one of the processes of both. The number of different processes is not known."""
+        is_same = (self.pid, self.processes) == (earlier.pid, earlier.processes)
+        pid, processes = (self.pid, self.processes) if is_same else (0, 0)
+        return msgspec.structs.replace(self, pid=pid, processes=processes)
 
     @property
     def file_label(self) -> str:

@@ -119,14 +119,17 @@ def test_the_sum_counts_a_freeze_of_two_windows_once() -> None:
 
 
 def test_processes_that_wait_for_one_file_share_a_row() -> None:
-    windows = [window(at_s, replace(ETCD, pid=pid)) for at_s, pid in ((0, 7), (10, 7), (20, 8))]
-    for number, pid, processes in ((2, 7, 1), (3, 0, 2)):
+    windows = [window(at_s, replace(ETCD, pid=pid)) for at_s, pid in ((0, 7), (10, 7), (20, 8), (30, 9))]
+    for number, pid, processes in ((2, 7, 1), (3, 0, 0), (4, 0, 0)):
         total = sum_of_windows(windows[:number])
         assert total and [(wait.pid, wait.processes, wait.syncs) for wait in total.waits] == [
             (pid, processes, number * ETCD.syncs)
         ]
+    several = replace(ETCD, pid=0, processes=3)
+    total = sum_of_windows([window(at_s, several) for at_s in (0, 10)])
+    assert total and total.waits[0].program_label == "etcd (3 processes)"
     one = only(calm(quiet, lambda at_s: window(at_s, stalled(pid=at_s)) if at_s in (600, 610) else None))
-    assert one.pid is None and one.sentence.startswith("etcd (2 processes) waited 8.0 s (at most 4.0 s at a time)")
+    assert one.pid is None and one.sentence.startswith("etcd (several processes) waited 8.0 s (at most 4.0 s at a ")
     assert one.longest_s == 4.0
 
 
