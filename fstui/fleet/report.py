@@ -11,7 +11,7 @@ from fstui.fleet.outliers import HostGroup, Outlier, Ratios, groups, outlying_ra
 from fstui.fleet.remote import fold
 from fstui.fleet.results import About, Fleet, HostResult, Rate
 from fstui.model.base import Base
-from fstui.model.judgement import TOO_SLOW, VERDICTS, Verdict
+from fstui.model.judgement import SPEEDS, TOO_SLOW, VERDICTS, Verdict
 from fstui.model.quantities import counted, duration_ns, rate, seconds
 from fstui.report.comparison import Ratio
 from fstui.report.documents import JsonDocument
@@ -27,7 +27,7 @@ from fstui.report.sections import (
     speed_cell,
     verdict_cell,
 )
-from fstui.report.text import NONE, SPEED_GLYPHS
+from fstui.report.text import NONE
 
 MAX_ROWS, MAX_GROUPS, MAX_SETTINGS = 40, 12, 3
 MIN_RATIO, MIN_RATIO_NO_INTERVAL = 1.25, 2.0
@@ -128,7 +128,7 @@ def _run_table(hosts: Sequence[HostResult], ratios: Ratios) -> Section:
 
 def _severity(host: HostResult) -> tuple[int, int, str]:
     """Return a sort key that puts the worst host first."""
-    speed_rank = list(SPEED_GLYPHS).index(host.speed) if host.speed else len(SPEED_GLYPHS)
+    speed_rank = SPEEDS.index(host.speed) if host.speed else len(SPEEDS)
     return host.rank, speed_rank, host.node
 
 

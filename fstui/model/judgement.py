@@ -21,6 +21,9 @@ product warns or stops. ``not-known``: too slow, but the host was short of CPU, 
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 """Worst first."""
 
+SPEEDS: tuple[Answer, ...] = get_args(Answer)
+"""Worst first."""
+
 NOT_DURABLE: tuple[Verdict, ...] = ("lost", "not-durable")
 """Acknowledged data was lost or can be lost."""
 

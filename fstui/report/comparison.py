@@ -18,14 +18,14 @@ from typing import NamedTuple
 import msgspec
 
 from fstui.judge.words import join_words, range_text
-from fstui.model.judgement import NOT_DURABLE, VERDICTS, Answer
+from fstui.model.judgement import NOT_DURABLE, SPEEDS, VERDICTS, Answer
 from fstui.model.quantities import counted, duration_ns, rate
 from fstui.model.run import Run
 from fstui.model.steps import Step
 from fstui.report.figures import Counts
 from fstui.report.sections import Section
 from fstui.report.stack import stack_line
-from fstui.report.text import SPEED_GLYPHS, moment
+from fstui.report.text import moment
 
 MAX_SIDES = len(ascii_uppercase)
 _EIGHTHS_OF_CELL = " ▏▎▍▌▋▊▉"
@@ -60,7 +60,7 @@ class Side(NamedTuple):
     @property
     def speed(self) -> Answer:
         """The worst answer of all rounds."""
-        return min((run.speed.answer for run in self.rounds), key=list(SPEED_GLYPHS).index)
+        return min((run.speed.answer for run in self.rounds), key=SPEEDS.index)
 
     @property
     def name(self) -> str:

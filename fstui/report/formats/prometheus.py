@@ -8,13 +8,12 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import NamedTuple, get_args
 
-from fstui.model.judgement import VERDICTS, Confidence
+from fstui.model.judgement import SPEEDS, VERDICTS, Confidence
 from fstui.model.run import Run
 from fstui.model.steps import Step
 from fstui.report import figures
 from fstui.report.characters import escape_controls, join_lines
 from fstui.report.sections import Report
-from fstui.report.text import SPEED_GLYPHS
 
 EXTENSION = "prom"
 _QUANTILES = (("0.5", "p50"), ("0.9", "p90"), ("0.95", "p95"), ("0.99", "p99"), ("0.999", "p99_9"), ("1", "max"))
@@ -45,7 +44,7 @@ def _metrics(run: Run) -> Iterator[tuple[str, str, str, Iterable[Value]]]:
     yield "fstui_verdict", "gauge", "1 for the verdict of the run, 0 for all others.", verdicts
     confidences = [Value(name == run.confidence, {"confidence": name}) for name in get_args(Confidence)]
     yield "fstui_confidence", "gauge", "1 for the confidence of the verdict, 0 for all others.", confidences
-    speeds = [Value(speed == run.speed.answer, {"speed": speed}) for speed in SPEED_GLYPHS if run.speed.title]
+    speeds = [Value(speed == run.speed.answer, {"speed": speed}) for speed in SPEEDS if run.speed.title]
     yield "fstui_speed", "gauge", "1 for the speed of the storage, 0 for all other answers.", speeds
     yield "fstui_run_started_timestamp_seconds", "gauge", "Start of the run.", _started(run)
     yield "fstui_run_duration_seconds", "gauge", "Duration of the run.", [Value(run.elapsed_s)]
