@@ -260,7 +260,7 @@ def _change(before: HostResult, after: HostResult) -> ChangedHost:
         if before.facts.get(name) != after.facts.get(name)
     )
     ratio = _ratio(pairs)
-    verdict_changed = before.verdict != after.verdict and not _is_disturbance(before, after)
+    verdict_changed = before.verdict != after.verdict and not _is_due_to_other_writers(before, after)
     return ChangedHost(
         host=after.node,
         target=after.place,
@@ -273,13 +273,13 @@ def _change(before: HostResult, after: HostResult) -> ChangedHost:
     )
 
 
-def _is_disturbance(before: HostResult, after: HostResult) -> bool:
+def _is_due_to_other_writers(before: HostResult, after: HostResult) -> bool:
     """Return whether one result has no verdict because other processes wrote, and the other shows no defect."""
-    disturbed = any(
+    is_noisy = any(
         host.verdict == "cannot-tell" and host.confidence == "low" and "other-writers" in host.notes
         for host in (before, after)
     )
-    return disturbed and before.comparable and after.comparable
+    return is_noisy and before.comparable and after.comparable
 
 
 def _has_changed(ratio: Ratio | None) -> bool:
