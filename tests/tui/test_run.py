@@ -22,6 +22,7 @@ from fstui.tui.screens.run import RunScreen
 from fstui.tui.screens.storage import StorageScreen
 from fstui.tui.widgets.lines import DrawnLines, Piece, Slices
 from tests.factories import screens
+from tests.factories.databases import database
 from tests.factories.storage import filesystem, on_loop
 from tests.tui.conftest import PreparedApp
 from tests.tui.screen import screen_lines
@@ -109,6 +110,13 @@ def test_flushes_of_others_below_a_loop_have_no_ratio() -> None:
     progress.current_index, progress.snapshot = 5, replace(screens.snapshot(5, 1.0), counters=counters)
     drawn = [text.plain.split() for text in requested_and_counted(progress, 110, 10)]
     assert [words[-1] for words in drawn if words[0] in ("loop0,", "sda,")] == ["0.00", "others"]
+
+
+def test_previous_step_of_a_server_counts_transactions() -> None:
+    progress = Progress(screens.PLAN, on_loop())
+    progress.finished_steps = {0: database("read_write", 405.0, 900, durable=True)}
+    progress.current_index = 1
+    assert requested_and_counted(progress, 110, 10)[1].plain.strip() == "previous step, transactions: 810"
 
 
 def test_an_axis_grows_by_quarters_only_when_a_step_overruns() -> None:

@@ -170,7 +170,7 @@ def requested_and_counted(progress: Progress, width: int, height: int, *, others
         step = progress.finished_steps[max(progress.finished_steps)]
         settings = step.settings
         if progress.current_index is not None:
-            name, style = "previous step", FAINT
+            name, style = ", ".join(filter(None, ("previous step", settings.operation_name))), FAINT
     layers = [node for node in progress.target.stack[1:] if node.lowest or node.layer == "block"]
     idle_lines = _other_writers(progress, width) if others else []
     max_layers = max(height - 2 - len(idle_lines), 1)
@@ -180,7 +180,7 @@ def requested_and_counted(progress: Progress, width: int, height: int, *, others
     has_ratio = bool(syncs) and settings.uniform
     shared = has_ratio and _is_shared(progress, step, settings)
     requested = name
-    if step is not None and settings.reports_own_figures:  # its writes and syncs are not known
+    if step is not None and settings.reports_own_figures:  # fstui does not know the server's writes and syncs
         requested = f"{name}: {count(step.ops)}"
     elif step is not None:
         counts = {"WRITES": count(step.ops), "BYTES": size(step.bytes), "SYNCS": count(step.syncs)}
