@@ -34,7 +34,7 @@ _ENVIRONMENT = (
     ("FSTUI_DB_PASSWORD", "password for an existing database server"),
     ("NO_COLOR=1", "no colours"),
 )
-_PAGES = {"etcd-fit": "fit", "slow": "is-it-slow", "normal": "is-it-slow", "unknown": "is-it-slow"}
+_PAGES = {"etcd-fit": "fit", **dict.fromkeys(("slow", "not slow", "normal", "unknown"), "is-it-slow")}
 """Other names of pages: a note of old runs, and answers about speed."""
 _MIN_BLANKS_IN_MESSAGE = 3
 """A text with at least this many blanks is a log message, and not a misspelled name."""

@@ -17,7 +17,7 @@ _READER_TIMEOUT_S = 1.0
 _BAD, _WARNING, _GOOD = "1;31", "1;33", "1;32"  # red, yellow, green
 _COLOURS = {
     "lost": _BAD, "not-durable": _BAD, "stalls": _BAD, "suspicious": _WARNING, "slow": _WARNING,
-    "consistent": _GOOD, "kept": _GOOD, "normal": _GOOD,
+    "consistent": _GOOD, "kept": _GOOD, "not-slow": _GOOD,
 }  # fmt: skip
 _VERDICT = rf"(?i)[✗!✓▲] +({'|'.join(_COLOURS)})\b".replace("-", "[- ]")
 _SIGNS = {"✗": _BAD, "!": _WARNING, "✓": _GOOD}

@@ -17,9 +17,9 @@ from fstui.model.storage import Target
 from fstui.report import databases, figures, io_path, latency_map
 from fstui.report.comparison import Comparison, Side, bar, remarks
 from fstui.report.documents import ComparedSide, ComparisonDocument, ComparisonRow
-from fstui.report.sections import Cell, Report, Row, Section, records, right_cell, verdict_cell
+from fstui.report.sections import Cell, Report, Row, Section, cell_text, records, right_cell, speed_cell, verdict_cell
 from fstui.report.stack import medium, stack_line
-from fstui.report.text import GLYPHS, NONE, SPEED_GLYPHS, moment, setting_text
+from fstui.report.text import GLYPHS, NONE, moment, setting_text
 
 RANKING_HEADER = ("", "RATE/S", "", "RATIO", "P50", "P99", "FLUSH/SYNC")
 _BAR_WIDTH = 16
@@ -199,7 +199,7 @@ def _media(target: Target | None) -> str:
 _FACTS: dict[str, Callable[[Side], str]] = {
     "scenario": lambda side: side.run.scenario_name,
     "confidence": lambda side: side.run.confidence,
-    "speed": lambda side: f"{SPEED_GLYPHS[side.speed]} {side.speed}" if side.run.speed.title else "",
+    "speed": lambda side: cell_text(speed_cell(side.speed)) if side.run.speed.title else "",
     "status": lambda side: _status(side.run),
     "host": lambda side: side.run.host.hostname,
     "medium": lambda side: _media(side.run.target),

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from fstui.model.judgement import Answer, Verdict
-from fstui.report.text import GLYPHS, NONE, SPEED_GLYPHS
+from fstui.report.text import GLYPHS, NONE, SPEED_GLYPHS, speed_word
 
 if TYPE_CHECKING:  # importing it would delay the first screen
     from fstui.model.run import Run
@@ -105,7 +105,7 @@ def verdict_cell(word: Verdict | None, *remarks: str) -> Cell:
 
 
 def speed_cell(answer: Answer | None) -> Cell:
-    return Cell(f"{SPEED_GLYPHS[answer]} {answer}" if answer else NONE, answer, answer or "")
+    return Cell(f"{SPEED_GLYPHS[answer]} {speed_word(answer)}" if answer else NONE, answer, answer or "")
 
 
 def cell_text(cell: Cell | str) -> str:

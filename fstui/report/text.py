@@ -64,8 +64,13 @@ def simulation_warning(simulated: str) -> str:
     return f"SIMULATED: {simulated}. No real storage was measured."
 
 
+def speed_word(answer: Answer) -> str:
+    """Return the word that users see. ``normal`` appears only in documents for programs."""
+    return "not slow" if answer == "normal" else answer
+
+
 def speed_label(answer: Answer) -> str:
-    return {"normal": "NOT SLOW", "unknown": "SPEED UNKNOWN"}.get(answer, answer.upper())
+    return "SPEED UNKNOWN" if answer == "unknown" else speed_word(answer).upper()
 
 
 def safe_rows(rows: Iterable[Sequence[str]]) -> list[tuple[str, ...]]:

@@ -77,7 +77,7 @@ def test_watch_of_a_directory_names_its_option(fstui: Fstui) -> None:
     assert "To watch one filesystem, use '--mount DIR'." in refusal(fstui("watch", "/tmp"))
 
 
-@pytest.mark.parametrize("word", ["slow", "normal", "unknown", "Slow"])
+@pytest.mark.parametrize("word", ["slow", "normal", "not slow", "unknown", "Slow"])
 def test_answers_about_speed_open_their_page(fstui: Fstui, word: str) -> None:
     assert fstui("explain", word).stdout == fstui("explain", "is-it-slow").stdout
 

@@ -236,6 +236,7 @@ def test_only_verdicts_are_coloured() -> None:
     assert colour_verdicts("A  ✗ not-durable  x") == "A  \x1b[1;31m✗ not-durable\x1b[0m  x"
     assert colour_verdicts("✗ NOT DURABLE: x") == "\x1b[1;31m✗ NOT DURABLE\x1b[0m: x"
     assert colour_verdicts("! SUSPICIOUS  high") == "\x1b[1;33m! SUSPICIOUS\x1b[0m  high"
+    assert colour_verdicts("✓ not slow  x") == "\x1b[1;32m✓ not slow\x1b[0m  x"
     assert colour_verdicts("✓  k3f9a1  fsync") == "\x1b[1;32m✓\x1b[0m  k3f9a1  fsync"
     assert colour_verdicts("it is slow, and not lost!") == "it is slow, and not lost!"
 

@@ -12,6 +12,7 @@ import msgspec
 
 from fstui.model.judgement import Answer, Confidence, Judgement, Verdict
 from fstui.model.steps import Step
+from fstui.report.text import speed_word
 from fstui.storage.layers.devices import platforms
 from fstui.storage.survey import survey
 from fstui.storage.tool_output import ToolOutput, ToolOutputs
@@ -273,7 +274,7 @@ def _table(group: Group) -> str:
     lines = ["| setup | verdict | confidence | speed | why |", "|---|---|---|---|---|"]
     for setup in group.rows:
         found = judged(setup, "odirect-truth")
-        cells = (setup.name, found.verdict, found.confidence, found.speed.answer, setup.source)
+        cells = (setup.name, found.verdict, found.confidence, speed_word(found.speed.answer), setup.source)
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 

@@ -18,7 +18,7 @@ from fstui.model.run import Run
 from fstui.report import formats
 from fstui.report.characters import escape_controls
 from fstui.report.sections import Cell, Report, Section, glyph_cell, number_cell, speed_cell, verdict_cell
-from fstui.report.text import fold, wrap
+from fstui.report.text import fold, speed_label, wrap
 from tests.factories import screens
 from tests.factories.samples import FAILED_RUN, RUN
 from tests.hostile import NAME, assert_safe, everywhere
@@ -81,6 +81,11 @@ REPORT = Report("Two boxes", (TABLE, Section("Nothing")), document={"boxes": 2},
 
 def shown(name: str, report: Report = REPORT, width: int | None = None) -> str:
     return as_text(report, name, width)
+
+
+def test_only_a_document_calls_the_speed_normal() -> None:
+    assert speed_cell("normal")[:2] == ("✓ not slow", "normal")
+    assert (speed_label("normal"), speed_label("unknown")) == ("NOT SLOW", "SPEED UNKNOWN")
 
 
 @pytest.mark.parametrize("name", formats.names())

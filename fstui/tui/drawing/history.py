@@ -17,7 +17,7 @@ from fstui.model.run import Run
 from fstui.report import history as report
 from fstui.report.findings import leading_finding
 from fstui.report.latency_map import LogScale
-from fstui.report.text import cut_left, moment, verdict_label
+from fstui.report.text import cut_left, moment, speed_word, verdict_label
 from fstui.runs.history import Summary
 from fstui.tui.drawing import charts
 from fstui.tui.drawing.cells import (
@@ -46,7 +46,7 @@ COLUMNS = (
     Column("", 1),
     Column("WHEN", 12),
     Column("VERDICT", 11, gap=2),
-    Column("SPEED", 7, gap=2, from_width=_NARROW),
+    Column("SPEED", 8, gap=2, from_width=_NARROW),
     Column("SCENARIO", 14, gap=2, from_width=63),
     Column("STEP", 16, gap=2, cut="middle", from_width=_WIDE),
     Column("RATE/S", _RATE_WIDTH, gap=1, right=True),
@@ -70,7 +70,7 @@ SERIES = (
 TREND = (
     Column("WHEN", 15),
     Column("VERDICT", 11, gap=2, from_width=_WIDE),
-    Column("SPEED", 7, gap=2, from_width=60),
+    Column("SPEED", 8, gap=2, from_width=60),
     Column("RATE/S", _RATE_WIDTH, gap=2, right=True),
     Column("VS FIRST", 8, gap=2, right=True),
     Column("RUN", 6, gap=2, from_width=_WIDE),
@@ -159,7 +159,7 @@ def trend(runs: Sequence[Summary], saved: Sequence[Summary], chosen: Summary, wi
         values = {
             "WHEN": moment(run.started_at, "%d %b %H:%M:%S"),
             "VERDICT": report.answer(run)[0],
-            "SPEED": run.speed or "",
+            "SPEED": _speed(run),
             "RATE/S": _rate(run.rate_per_s),
             "BAR": plain_meter(run.rate_per_s / top, bar),
             "VS FIRST": "" if run == runs[0] else f"{run.rate_per_s / runs[0].rate_per_s:.2f} ×",
@@ -242,7 +242,7 @@ def _row(
         "": _MARK if is_marked else glyph,
         "WHEN": moment(summary.started_at, "%d %b %H:%M"),
         "VERDICT": "unreadable" if summary.unreadable else verdict_text if summary.verdict else "",
-        "SPEED": summary.speed or "",
+        "SPEED": _speed(summary),
         "SCENARIO": _scenario(summary, variants),
         "STEP": summary.rate_of if summary.rate_per_s else "",
         "TARGET": _target_with_remarks(summary, next((each.width for each in columns if each.title == "TARGET"), 0)),
@@ -262,6 +262,10 @@ def _glyph(summary: Summary) -> tuple[str, str]:
     if summary.speed in _BAD_SPEEDS and verdict not in NOT_TRUSTED:
         return speed_style(summary.speed)
     return verdict_style(verdict if summary.verdict else None)
+
+
+def _speed(summary: Summary) -> str:
+    return speed_word(summary.speed) if summary.speed else ""
 
 
 def _speed_style(summary: Summary) -> str:

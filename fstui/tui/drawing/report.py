@@ -20,7 +20,7 @@ from fstui.report import run as report
 from fstui.report.database_details import notes
 from fstui.report.formats import plain
 from fstui.report.sections import Section, cell_style
-from fstui.report.text import GLYPHS, SPEED_GLYPHS
+from fstui.report.text import GLYPHS, SPEED_GLYPHS, speed_word
 from fstui.runs.checking import FIT
 from fstui.tui.drawing.cells import (
     Card,
@@ -40,7 +40,7 @@ PART_STYLES = {"": "", "arrived": GOOD, "dropped": BAD, "unknown": ""}
 IO_PATH = "I/O path"
 _COLOURED_WORDS = {
     **{f"{glyph} {verdict}": verdict_style(verdict)[1] for verdict, glyph in GLYPHS.items()},
-    **{f"{glyph} {answer}": speed_style(answer)[1] for answer, glyph in SPEED_GLYPHS.items()},
+    **{f"{glyph} {speed_word(answer)}": speed_style(answer)[1] for answer, glyph in SPEED_GLYPHS.items()},
     **{
         products.ANSWERS["fits"]: GOOD,
         products.ANSWERS["within-limit"]: GOOD,

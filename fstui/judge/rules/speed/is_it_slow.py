@@ -1,4 +1,4 @@
-"""*the second answer of every run: stalls, slow, normal or unknown*
+"""*the second answer of every run: stalls, slow, not slow or unknown*
 
 ## What it means
 fstui compared the rates of synced writes with references for this storage.
@@ -6,7 +6,7 @@ fstui compared the rates of synced writes with references for this storage.
 - **stalls**: a synced or O_DIRECT write took at least 250 ms and at least ten times the median (p50), or never
   returned
 - **slow**: by at least one reference, half of the steps or more are slow
-- **normal**: not slow, and by at least one reference, most steps are normal
+- **not slow**: neither, and by at least one reference, most steps are normal
 - **unknown**: otherwise, for example if CPU was short or syncs may skip the disk
 
 ## How it was measured

@@ -9,7 +9,7 @@ from fstui.model.run import Evidence
 
 def test_page_names_every_answer_and_the_stall_limit() -> None:
     page = explain("is-it-slow")
-    assert all(f"**{answer}**" in page for answer in ("stalls", "slow", "normal", "unknown"))
+    assert all(f"**{answer}**" in page for answer in ("stalls", "slow", "not slow", "unknown"))
     assert f"{STALL_NS // 1_000_000} ms" in page
 
 
