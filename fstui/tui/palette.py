@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from fstui.tui.app import FstuiApp
 
 SAVED_RUNS_TIMEOUT_S = 0.5
-_MAX_WIDTH, _KIND_WIDTH, _NAME_WIDTH = 108, 8, 30
+_MAX_WIDTH, _KIND_WIDTH, _NAME_WIDTH = 92, 8, 24
 _BLANKS = 9
 """Cells of the frame, the scroll bar and the gaps between kind, name and help."""
 
