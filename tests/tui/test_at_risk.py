@@ -78,7 +78,7 @@ def test_files_of_a_program_in_one_directory_share_a_row() -> None:
     state = AtRisk(files=(*files, file("/tmp/synced", "mypy (2724)"), file("/srv/d", "dd (9)", dirty_bytes=4096)))
     head, *lines = (text.plain for text in rows(RiskView(screens.DATA, state), 96, 3))
     assert "≤ IN CACHE" not in head, "no file has any"
-    assert lines[0].split() == ["mypy", "(2724)", "2.0", "s", "12", "KiB", "0", "3", "/tmp"]
+    assert lines[0].split() == ["mypy", "(2724)", "2.0", "s", "12", "KiB", "0", "/tmp", "(3", "files)"]
     assert len(lines) == 2 and lines[1].split()[-1] == "/srv/d"
 
 

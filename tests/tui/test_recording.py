@@ -8,8 +8,8 @@ import pytest
 from msgspec.structs import replace
 from textual.pilot import Pilot
 
-from fstui.model.recording import Record, RecordedWait, WhatHappened
-from fstui.tui.drawing.recording import RecordingView, devices, waits
+from fstui.model.recording import Incident, Record, RecordedWait, WhatHappened
+from fstui.tui.drawing.recording import RecordingView, devices, incidents, waits
 from tests.factories.recorded import BEGIN, ETCD, RSYNC, at, between, calm, disk, on_disk, second, stalled, window
 from tests.tui.conftest import PreparedApp
 from tests.tui.screen import press, screen_lines
@@ -103,6 +103,17 @@ async def test_click_on_an_incident_goes_there() -> None:
         lines = await press(pilot)
     assert moment(before) == "13:38:10" and moment(lines) == "13:43:10"
     assert "13:38:14–13:38:18" in lines[y + 1] and "13:43:14–13:43:18" in lines[y + 3]
+
+
+def test_cut_incidents_show_the_conclusion() -> None:
+    sentence = "etcd waited 8.0 s; vda completed writes as usual. So the delay was probably in the filesystem"
+    first = Incident(start=BEGIN, end=BEGIN + 5, sentence=sentence, cause="filesystem", program="etcd", longest_s=4.0)
+    both = (first, replace(first, start=BEGIN + 30, end=BEGIN + 35))
+    view = RecordingView(replace(ANSWER, incidents=both), BEGIN, BEGIN)
+    _, *lines = incidents(view, 90, 3)
+    assert [line.plain.split(": ", 1)[1] for line in lines] == [
+        "etcd, 4.0 s: the delay was probably in the filesystem"
+    ] * 2
 
 
 async def test_close_incidents_have_their_own_headline() -> None:

@@ -45,7 +45,6 @@ ROWS = (
     Column("≤ IN CACHE", 10, right=True, gap=2),
     Column(BAR, _BAR_CELLS, gap=2, from_width=100),
     Column("SYNCS", 7, right=True, from_width=50),
-    Column("FILES", 5, right=True, gap=2, from_width=88),
     Column("WHERE", gap=2, cut="left"),
 )
 _WIDE_SCREEN, _LONG_NAME_WIDTH = 100, 24
@@ -129,7 +128,7 @@ def rows(view: RiskView, width: int, max_files: int) -> list[Text]:
     max_bytes = _bytes(files[0]) if len(files) > 1 else 0  # a single bar compares nothing
     cells = [_file_cells(group, max_bytes) for group in files]
     cells += [
-        (row.program, seconds(row.oldest_s), counted(row.count, "name"), "", "", "", "", row.directory_label)
+        (row.program, seconds(row.oldest_s), counted(row.count, "name"), "", "", "", row.directory_label)
         for row in sorted(state.names, key=lambda row: -row.count)
         if row.directory
     ]
@@ -166,6 +165,7 @@ def _file_cells(group: Sequence[FileAtRisk], max_bytes: int) -> tuple[str, ...]:
         size(cached_bytes) if (cached_bytes := sum(each.cached_bytes for each in group)) else NONE,
         plain_meter(_bytes(group) / max_bytes, _BAR_CELLS) if max_bytes else "",
         NONE if file.syncs is None else count(sum(each.syncs or 0 for each in group)),
-        count(len(group)),
-        str(PurePath(file.path).parent) + " (O_DIRECT)" * file.direct if other_files else file.file_label,
+        f"{PurePath(file.path).parent} ({counted(len(group), 'file')}{', O_DIRECT' * file.direct})"
+        if other_files
+        else file.file_label,
     )

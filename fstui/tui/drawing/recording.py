@@ -342,13 +342,16 @@ def _who_and_why(incident: Incident) -> str:
 
 
 def incidents(view: RecordingView, width: int, height: int) -> list[Text]:
-    """Draw several incidents, by time, if need be only the beginnings. The one at the chosen moment is bold."""
+    """Draw several incidents, by time, if need be only the causes. The one at the chosen moment is bold."""
     listed = view.incidents
     texts = [f"{span(incident.start, incident.end)}: {_who_and_why(incident)}" for incident in listed]
     styles = [HEAD if incident == view.incident else "" for incident in listed]
 
     def draw(index: int) -> Text:
-        return line((f"   {fit(texts[index], width - 4)}", styles[index]))
+        incident = listed[index]
+        cause = incident.sentence.partition("; ")[2].rpartition(". So ")[2]
+        who = f"{incident.program}, {duration_ns(incident.longest_s * 1e9)}: " if incident.program else ""
+        return line((f"   {fit(f'{span(incident.start, incident.end)}: {who}{cause}', width - 4)}", styles[index]))
 
     selected = next((index for index, incident in enumerate(listed) if incident.end > view.time), len(listed) - 1)
     title = rule(width, f"{counted(len(listed), 'incident')}, by time", "n, p")

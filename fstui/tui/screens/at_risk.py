@@ -32,7 +32,7 @@ _LEGEND = {
         "≤ IN CACHE: bytes that the disk's volatile cache may still hold, because the disk has not been flushed since "
         "they were written."
     ),
-    "FILES": "If there are many, a program's files in one directory share a row. Paths start at the mount point.",
+    "WHERE": "If there are many, a program's files in one directory share a row. Paths start at the mount point.",
     drawing.BAR: "A bar compares their bytes with the largest row.",
     "OLDEST": "OLDEST is the age of the oldest of these bytes or names.",
 }
