@@ -111,9 +111,8 @@ def test_cut_incidents_show_the_conclusion() -> None:
     both = (first, replace(first, start=BEGIN + 30, end=BEGIN + 35))
     view = RecordingView(replace(ANSWER, incidents=both), BEGIN, BEGIN)
     _, *lines = incidents(view, 90, 3)
-    assert [line.plain.split(": ", 1)[1] for line in lines] == [
-        "etcd, 4.0 s: the delay was probably in the filesystem"
-    ] * 2
+    assert len(lines) == 2
+    assert all("etcd, 4.0 s: the delay was probably in the filesystem" in line.plain for line in lines)
 
 
 async def test_close_incidents_have_their_own_headline() -> None:
