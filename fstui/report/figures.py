@@ -43,11 +43,12 @@ class Counts(StepCounts):
         super().__init__(Case(evidence))
 
 
-def step_notes(steps: Sequence[Step], counts: Counts) -> list[str]:
+def step_notes(steps: Sequence[Step], counts: Counts, header: Sequence[str]) -> list[str]:
     """Return notes below the table of steps: why counts are missing, and what the names of database steps mean."""
     notes = []
     unknown_flushes = any(step.syncs and counts.flushes_per_sync(step, step.settings) is None for step in steps)
-    columns = ["FLUSH/SYNC"] * unknown_flushes + ["W-AMP"] * any(counts.bytes_ratio(step) is None for step in steps)
+    unknown_bytes = "W-AMP" in header and any(counts.bytes_ratio(step) is None for step in steps)
+    columns = ["FLUSH/SYNC"] * unknown_flushes + ["W-AMP"] * unknown_bytes
     if columns and (shared := judges_words.join_words(counts.shared_devices(steps))):
         without_syncs = unknown_flushes and any(step.ops and not step.syncs for step in steps)
         no_syncs = "no syncs, or " if without_syncs else ""

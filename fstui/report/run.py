@@ -116,7 +116,7 @@ def _steps(run: Run, counts: figures.Counts) -> Section:
         notes.append(f"{'all steps' if common else ', '.join(map(command, names)) if names[1:] else names[0]}{reason}")
     if any(step.settings.operation_name and counts.flushes_per_sync(step, step.settings) for step in run.steps):
         notes.append(f"{figures.PER_TRANSACTION} in FLUSH/SYNC: flushes per transaction, which may sync several times")
-    notes += figures.step_notes(run.steps, counts)
+    notes += figures.step_notes(run.steps, counts, figures.STEP_HEADER)
     return Section("", figures.STEP_HEADER, tuple(rows), tuple(notes))
 
 

@@ -73,7 +73,7 @@ async def test_published_rates_are_below_the_steps() -> None:
         assert not any("Samsung" in line for line in screen_lines(pilot.app))
         await pilot.press("end")
         lines = screen_lines(pilot.app)
-        assert any(line.startswith("▌+ published rates") for line in lines)
+        assert any(line.startswith("▌- published rates") for line in lines)
         assert "published rates for" in lines[2]
         await pilot.press("v")
         page = screen_lines(pilot.app)
@@ -342,6 +342,24 @@ async def test_rows_show_which_sections_are_open(size: tuple[int, int], row: str
         await pilot.pause()
         listed = next(line for line in screen_lines(pilot.app) if row in line)
         assert ("open above" in listed) == row.startswith("-")
+
+
+def test_a_column_of_bytes_without_values_is_omitted() -> None:
+    def heading(run: Run) -> str:
+        return drawing.steps(run, (), None, 120, 20)[0].plain
+
+    steps = tuple(msgspec.structs.replace(step, counters=()) for step in screens.RUN.steps)
+    assert "W-AMP" in heading(screens.RUN)
+    assert "W-AMP" not in heading(msgspec.structs.replace(screens.RUN, steps=steps))
+
+
+async def test_an_open_section_takes_the_room_of_the_io_path() -> None:
+    async with opened(size=(120, 40)) as pilot:
+        await pilot.press("end")
+        await pilot.pause()
+        lines = screen_lines(pilot.app)
+        assert sum("I/O path: " in line for line in lines[:20]) == 1, "the section itself, and no second path below"
+        assert any("- I/O path: " in line and "open above" in line for line in lines)
 
 
 async def test_the_map_of_a_slow_storage_shows_the_slow_step() -> None:

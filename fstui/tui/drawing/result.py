@@ -299,8 +299,9 @@ def steps(
     """Draw a line for each step and for each further section. ``open_titles``: of the sections that are visible."""
     judged = judged_steps(run)
     names = [step.name for step in run.steps]
-    columns = step_columns(STEPS, names, width - 5)
     counts = Counts(run)
+    has_bytes = any(counts.bytes_ratio(step) is not None for step in run.steps)
+    columns = step_columns(STEPS if has_bytes else STEPS[:-1], names, width - 5)
     names = tell_apart(names, columns[0].width)
     scale = charts.p99_scale(latency.timeline(step) for step in run.steps if step.settings.uniform)
     rows = [
@@ -328,8 +329,8 @@ def steps(
         for index, part in enumerate(details, len(run.steps))
     ]
     explained = figures.HIGH_AND_LOW if any(part.title == databases.DURABLE_AND_NOT for part in details) else ""
-    step_notes = (note for note in figures.step_notes(run.steps, counts) if note != explained)
-    notes = [part for note in step_notes for part in paragraph(note, width, style=FAINT)]
+    step_notes = figures.step_notes(run.steps, counts, [column.title for column in columns])
+    notes = [part for note in step_notes if note != explained for part in paragraph(note, width, style=FAINT)]
     if len(rows) + 1 + len(notes) > height:
         notes = []
     first, *others = with_scale(columns, scale)

@@ -243,37 +243,35 @@ class ResultScreen(BaseScreen):
     def _draw_detail(self, width: int, height: int) -> list[Text]:
         if height != UNBOUNDED:  # the rows of sections show which sections are open
             self.call_after_refresh(self.part("steps").redraw)
-        return [part for _, lines, _ in self._sections(width, height) for part in lines]
+        return [part for _, lines in self._sections(width, height) for part in lines]
 
-    def _sections(self, width: int, height: int) -> Iterator[tuple[str, list[Text], bool]]:
-        """Yield the explanation of the selected row and those that fit below it: title, lines, whether all are shown.
+    def _sections(self, width: int, height: int) -> Iterator[tuple[str, list[Text]]]:
+        """Yield the explanation of the selected row and those that fit below it: title, lines.
 
         The I/O path has a frame of its own.
         """
         title, has_frame = _title_of(self.chosen), self.part("detail").has_frame
-        complete = self._explanation(self.chosen, width, UNBOUNDED)
         shown = self._explanation(self.chosen, width, UNBOUNDED if self.shows_all_evidence else height - has_frame)
         lines = card_lines((title, lambda width: shown), width) if has_frame else shown
         left = height - len(lines)
-        yield title, lines, left >= 0 and len(shown) == len(complete)
+        yield title, lines
         for row in self._others if has_frame else ():
             section = card_lines(self._card(row), width)
             if _title_of(row).startswith(IO_PATH) or left < min(len(section), _MIN_SECTION_LINES):
                 continue
-            is_complete = len(section) <= left
-            if not is_complete:
+            if len(section) > left:
                 shown_lines = left - 1
                 while section[shown_lines].plain.startswith(_CONTINUATION):  # do not cut within a point
                     shown_lines -= 1
                 section[shown_lines:] = [line((f"   … {len(section) - shown_lines} more", FAINT))]
             left -= len(section)
-            yield _title_of(row), section, is_complete
+            yield _title_of(row), section
 
     def _open_titles(self) -> set[str]:
-        """Return the titles of the sections that are completely visible."""
+        """Return the titles of the sections that are visible, even if their ends are cut."""
         detail = self.part("detail")
         width, height = detail.size.width - 2 * detail.has_frame, detail.size.height - detail.has_frame
-        titles = {title for title, _, is_complete in self._sections(width, height) if is_complete}
+        titles = {title for title, _ in self._sections(width, height)}
         return titles | ({path_title(self._step)} if self._step and self.part("path").size.height else set())
 
     @property
@@ -306,7 +304,10 @@ class ResultScreen(BaseScreen):
         return drawing.picture(self.result, self._pictured_step, width, height)
 
     def _draw_io_path(self, width: int, height: int) -> list[Text]:
-        return drawing.io_path_lines(self.result, self._step, width, compact=not self.has_class("-huge"))
+        is_huge = self.has_class("-huge")
+        if isinstance(self.chosen, Detail) and not is_huge:  # leave the room to the open section
+            return []
+        return drawing.io_path_lines(self.result, self._step, width, compact=not is_huge)
 
     def _explanation(self, chosen: Finding | Step | Detail | None, width: int, height: int) -> list[Text]:
         if isinstance(chosen, Detail) and chosen.finding is None:
