@@ -69,7 +69,7 @@ def size(number: float) -> str:
 
 
 def write_limit(what: str, value: int) -> str:
-    """The limit of a cgroup for writes: ``146.5 KiB/s`` for ``wbps``, ``10 writes/s`` for ``wiops``."""
+    """Return a cgroup's limit for writes as text: ``146.5 KiB/s`` for ``wbps``, ``10 writes/s`` for ``wiops``."""
     return f"{size(value)}/s" if what.endswith("bps") else f"{value} writes/s"
 
 

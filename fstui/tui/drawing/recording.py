@@ -334,22 +334,27 @@ def _times(incident: Incident) -> str:
     return "–".join(dict.fromkeys(times))
 
 
+def _cause(incident: Incident) -> str:
+    """Return the part of the sentence that follows who waited."""
+    return incident.sentence.partition("; ")[2]
+
+
 def _who_and_why(incident: Incident) -> str:
     """Return the program with its longest wait, which the tables show too, and the cause."""
-    cause = incident.sentence.partition("; ")[2]
+    cause = _cause(incident)
     who = f"{incident.program} (pid {incident.pid})" if incident.pid else incident.program
     return f"{who} waited up to {duration_ns(incident.longest_s * 1e9)}; {cause}" if who else cause
 
 
 def incidents(view: RecordingView, width: int, height: int) -> list[Text]:
-    """Draw several incidents, by time, if need be only the causes. The one at the chosen moment is bold."""
+    """Draw several incidents, by time; only their causes if they do not fit. The chosen one is bold."""
     listed = view.incidents
     texts = [f"{span(incident.start, incident.end)}: {_who_and_why(incident)}" for incident in listed]
     styles = [HEAD if incident == view.incident else "" for incident in listed]
 
     def draw(index: int) -> Text:
         incident = listed[index]
-        cause = incident.sentence.partition("; ")[2].rpartition(". So ")[2]
+        cause = _cause(incident).rpartition(". So ")[2]
         who = f"{incident.program}, {duration_ns(incident.longest_s * 1e9)}: " if incident.program else ""
         return line((f"   {fit(f'{span(incident.start, incident.end)}: {who}{cause}', width - 4)}", styles[index]))
 

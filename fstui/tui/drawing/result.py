@@ -301,7 +301,7 @@ def steps(
     names = [step.name for step in run.steps]
     counts = Counts(run)
     has_bytes = any(counts.bytes_ratio(step) is not None for step in run.steps)
-    columns = step_columns(STEPS if has_bytes else STEPS[:-1], names, width - 5)
+    columns = step_columns([column for column in STEPS if has_bytes or column.title != W_AMP], names, width - 5)
     names = tell_apart(names, columns[0].width)
     scale = charts.p99_scale(latency.timeline(step) for step in run.steps if step.settings.uniform)
     rows = [
