@@ -11,7 +11,6 @@ from fstui.judge.facts.flushes import LevelAccounts, compute_accounts
 from fstui.judge.facts.other_writers import OtherWriters
 from fstui.judge.facts.stack import Level, Stack
 from fstui.judge.facts.steps import Steps, WriteStep
-from fstui.judge.facts.traced import WithheldFlushes, find_withheld
 from fstui.model.quantities import ratio
 from fstui.model.steps import Step
 from fstui.model.storage import Node
@@ -98,15 +97,6 @@ class RunFlushes:
         if self.buffering_loop:
             return tuple(_topmost_lacking_bytes(accounts) or accounts[-1] for accounts in steps)
         return _missing_bytes(steps)
-
-    @cached_property
-    def withheld_pairs(self) -> tuple[WithheldFlushes, ...]:
-        """Pairs of layers: according to the trace, only the upper one received all of fstui's flushes."""
-        if not self._stack.levels:
-            return ()
-        top = self._stack.levels[0]
-        pairs = (pair for write_step in self._steps.synced for pair in find_withheld(self._stack, top, write_step))
-        return tuple({(pair.above.id, pair.below.id): pair for pair in pairs}.values())
 
     @cached_property
     def noisy_accounts(self) -> tuple[FlushAccount, ...]:

@@ -12,12 +12,12 @@ That layer need not count flushes. Below that layer, and below a loop device, wo
   have requested the flush that served fstui.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from fstui.judge.facts.composition import Composition, Quantity
 from fstui.judge.facts.stack import Level, Stack
-from fstui.judge.facts.steps import MIN_SYNCS, WriteStep
+from fstui.judge.facts.steps import WriteStep
 from fstui.model.counters import DeviceTrace
 from fstui.model.quantities import count
 from fstui.model.steps import Step
@@ -25,8 +25,6 @@ from fstui.model.storage import Node
 from fstui.storage.layers import kind
 from fstui.storage.layers.flushes import ExpectedFlushes, Range
 
-FORWARDED_SHARE = 0.9
-"""If a layer received less than this share of fstui's flushes, the layer above did not forward all of them."""
 TRACE = "the kernel's trace"
 
 
@@ -84,34 +82,6 @@ def other_requesters(all_flushes: Iterable[TracedFlushes]) -> str:
         numbers["other programs"] += flushes.others
         numbers["kernel threads"] += flushes.kernel_threads
     return " and ".join(f"{who} sent {count(number)}" for who, number in numbers.items() if number)
-
-
-class WithheldFlushes(NamedTuple):
-    """A layer that received fstui's flushes, and a layer below that did not receive all of them."""
-
-    above: Node
-    below: Node
-    received_above: int
-    received_below: int
-
-    @property
-    def evidence(self) -> str:
-        above, below = count(self.received_above), count(self.received_below)
-        return f"{self.above.id}: fstui requested {above} flushes, {self.below.id} received {below} ({TRACE})"
-
-
-def find_withheld(stack: Stack, level: Level, write_step: WriteStep) -> Iterator[WithheldFlushes]:
-    """Yield each layer that did not forward fstui's flushes, with the layer below that should have received them."""
-    traces = _traces_by_device(write_step.step)
-    composition = _composition(stack, level, write_step.step, traces, _own_requests)
-    for above in level.path:
-        received = _own_requests(traces[above.id]) if above.id in traces else 0
-        if received < MIN_SYNCS:
-            continue
-        for edge in composition.active_edges(above, "fua" if write_step.writes_fua else "flushes"):
-            trace = traces.get(_traced_device(stack, edge.node).id)
-            if trace and _all_requests(trace) < FORWARDED_SHARE * received:
-                yield WithheldFlushes(above, edge.node, received, _all_requests(trace))
 
 
 def _traces_by_device(step: Step) -> dict[str, DeviceTrace]:

@@ -34,6 +34,6 @@ def test_empty_evidence_has_no_facts() -> None:
         (),
         (),
     )
-    assert case.flushes.proof is None and case.flushes.withheld_pairs == ()
+    assert case.flushes.proof is None
     assert case.rotation.platters is None and case.costs.write is None
     assert not case.commits_are_safe

@@ -68,3 +68,6 @@ def test_journal_of_an_array_counts_its_flushes(logged: float, low: int) -> None
     found = below(where, step(flushes={"sda": 0, "sdb": 0, "sdc": logged}))
     assert found.flushes is not None and found.flushes.low == low
     assert [node.id for node in found.devices] == ["sdc"]
+    stripe = block("dm-0", "dm-stripe", "md0", "sdd")
+    parts = below(target(filesystem(below=("dm-0",)), stripe, *where.stack[1:], disk("sdd")), step())
+    assert parts.flushes is None, "the array receives only a part of the writes"

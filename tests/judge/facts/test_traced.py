@@ -1,6 +1,5 @@
 """Which flushes the trace attributes to fstui, and what follows from that."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -11,10 +10,10 @@ from fstui.judge.facts.account import FlushAccount
 from fstui.judge.facts.step_counts import StepCounts
 from fstui.model.counters import DeviceTrace
 from fstui.model.steps import Step, TracedPart
-from fstui.model.storage import Node, Target
+from fstui.model.storage import Target
 from tests.factories.evidence import busy, evidence
 from tests.factories.steps import step, traced
-from tests.factories.storage import block, disk, filesystem, on_disk, readings, target
+from tests.factories.storage import block, disk, filesystem, on_disk, target
 
 SYNCS = 2000
 ON_LVM = target(filesystem(below=("dm-0",)), block("dm-0", "dm-linear", "sda"), disk())
@@ -133,43 +132,3 @@ def test_bios_of_a_partition_are_traced_at_the_disk() -> None:
 def test_flushes_that_cannot_be_traced_show_nothing(storage: Target) -> None:
     assert top(storage, traced(us=0)).trace is None
     assert top(on_disk(), LOST).trace is None
-
-
-def pairs(storage: Target, found: Sequence[DeviceTrace], **how: Any) -> list[str]:
-    case = Case(evidence(storage, seen(*found, flushes=0, **how)))
-    return [pair.evidence for pair in case.flushes.withheld_pairs]
-
-
-def test_layer_that_passed_nothing_on_is_named() -> None:
-    line = "dm-0: fstui requested 2\xa0000 flushes, sda received 3 (the kernel's trace)"
-    assert pairs(ON_LVM, [traced("dm-0", us=SYNCS), traced(kernel=3)]) == [line]
-    assert pairs(ON_LVM, [traced("dm-0", us=SYNCS), traced(kernel=SYNCS)]) == []
-    assert pairs(ON_LVM, [traced("dm-0", us=SYNCS)]) == []
-    cached = target(filesystem(below=("dm-0",)), block("dm-0", "dm-writecache", "sda"), disk())
-    assert pairs(cached, [traced("dm-0", us=SYNCS), traced()]) == [], "a cache may answer by itself"
-
-
-def test_layer_without_data_is_not_expected_to_receive_flushes() -> None:
-    """A snapshot writes to its store, not to its origin (Linux 6.12)."""
-    snapshot = target(filesystem(below=("dm-0",)), block("dm-0", "dm-snapshot", "sda", "sdb"), disk(), disk("sdb"))
-    found = (traced("dm-0", us=SYNCS), traced("sda"), traced("sdb", us=SYNCS))
-    done = step(flushes={"sda": 0, "sdb": 1}, share={"sda": 0, "sdb": 2}, changes={"trace": found})
-    assert Case(evidence(snapshot, done)).flushes.withheld_pairs == ()
-
-
-@pytest.mark.parametrize(
-    ("above", "named"),
-    [
-        pytest.param(None, True, id="filesystem on the array"),
-        pytest.param(block("dm-0", "dm-linear", "md0"), True, id="LVM between"),
-        pytest.param(block("dm-0", "dm-stripe", "md0", "sdd"), False, id="the array receives a part of the writes"),
-    ],
-)
-def test_journal_of_an_array_that_got_no_flush_is_named(above: Node | None, named: bool) -> None:
-    roles = {"sda": "stripe", "sdb": "stripe", "sdc": "journal"}
-    md = block("md0", "md", *roles, readings=readings(level="raid5"), below_roles=roles)
-    layers = (above, md) if above else (md,)
-    disks = (*roles, "sdd")
-    storage = target(filesystem(below=(layers[0].id,)), *layers, *map(disk, disks))
-    found = pairs(storage, [traced("md0", us=SYNCS), *map(traced, disks)])
-    assert found == ["md0: fstui requested 2\xa0000 flushes, sdc received 0 (the kernel's trace)"] * named

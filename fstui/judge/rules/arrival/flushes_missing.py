@@ -14,11 +14,11 @@ missing in two cases:
 - The expected number is another range, such as 2 to 3, and less than 90 % of the smaller number arrived.
 
 In a step with one writer, fstui also checks parts of the step. As root, fstui reads the kernel's trace (of a fast step,
-often only the start). It names the faulty layer, and flushes of other processes cannot hide a shortage.
+often only the start), so that flushes of other processes cannot hide a shortage.
 
 ## What it proves, and what it does not
-Other processes only add flushes, so it is certain that flushes are missing. Without root, fstui does not know which
-layer is the cause. Possible causes:
+Other processes only add flushes, so it is certain that flushes are missing. fstui does not know which layer is the
+cause. Possible causes:
 
 - a library or a seccomp filter that fakes the sync calls
 - a layer between the filesystem and the disk's driver
@@ -37,7 +37,7 @@ from fstui.judge import words
 from fstui.judge.declaration import Conclusion, rule
 from fstui.judge.facts import Case
 from fstui.judge.facts.account import Arrival, FlushAccount, fewest_flushes
-from fstui.judge.facts.traced import TRACE, WithheldFlushes
+from fstui.judge.facts.traced import TRACE
 from fstui.model.quantities import count, ratio
 from fstui.model.storage import Node
 from fstui.storage.layers.filesystems import ext
@@ -65,14 +65,13 @@ def flushes_missing(case: Case) -> Iterator[Conclusion]:
         title=f"{per_sync} flushes per sync at {where}, {expected} expected",
         sentence=f"{arrival.operations(step)} ({step.name}) produced {count(arrival.flushes)} flushes at {where}"
         f"{_trace_clause(arrival)} in {words.time_measured([arrival.part(step)])}: {per_sync} each, {expected} "
-        f"expected from {words.label(filesystem)}. {_dropped_by(case, worst)} drops flushes"
+        f"expected from {words.label(filesystem)}. {_dropped_by(filesystem)} drops flushes"
         f"{' for a time' if case.flushes.is_temporary(worst) else ''}, so a power cut loses what the write cache "
         "holds.",
         verdict="not-durable",
         steps=[account.step for account in missing],
         evidence=(
             *(account.flush_line for account in missing),
-            *(pair.evidence for pair in _withholding_layers(case)),
             *_cache_lines(worst),
         ),
         next=(
@@ -99,18 +98,10 @@ def _trace_clause(arrival: Arrival) -> str:
     return f", according to {TRACE}{others_clause},"
 
 
-def _dropped_by(case: Case, account: FlushAccount) -> str:
-    pairs = _withholding_layers(case)
-    if pairs and not account.trace_lacks_flushes:
-        return words.label(pairs[0].above)
-    filesystem = account.level.filesystem
+def _dropped_by(filesystem: Node) -> str:
     if ext.has_no_journal(filesystem) or ext.has_external_journal(filesystem):
         return "The filesystem itself, or a layer below it,"
     return "A layer above the driver"
-
-
-def _withholding_layers(case: Case) -> list[WithheldFlushes]:
-    return [pair for pair in case.flushes.withheld_pairs if pair.below.write_cache != "write through"]
 
 
 def _cache_lines(account: FlushAccount) -> Iterator[str]:

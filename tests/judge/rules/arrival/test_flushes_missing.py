@@ -6,7 +6,7 @@ import pytest
 
 from tests.factories.evidence import busy, finding, rules, verdict
 from tests.factories.steps import step, traced
-from tests.factories.storage import block, disk, filesystem, on_disk, target
+from tests.factories.storage import disk, filesystem, on_disk
 from tests.judge.facts.test_flushes import external_journal
 
 
@@ -61,14 +61,6 @@ def test_flushes_of_a_neighbour_do_not_hide_missing_ones() -> None:
     assert found.title == "0.00 flushes per sync at sda, 1 expected"
     others = "according to the kernel's trace, while other processes requested 6\xa0000"
     assert f"produced 0 flushes at sda, {others}, in" in found.sentence
-
-
-def test_layer_that_passed_nothing_on_is_named() -> None:
-    lvm = target(filesystem(below=("dm-0",)), block("dm-0", "dm-linear", "sda"), disk())
-    seen = (traced("dm-0", us=2000), traced())
-    found = finding(verdict(lvm, step(flushes=0, changes={"trace": seen})), "flushes-missing")
-    assert "dm-0 drops flushes" in found.sentence
-    assert any(line.startswith("dm-0: fstui requested 2\xa0000 flushes, sda received 0") for line in found.evidence)
 
 
 @pytest.mark.parametrize(
