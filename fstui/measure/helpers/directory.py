@@ -18,6 +18,7 @@ import grp
 import json
 import os
 import pwd
+import queue
 import stat
 import sys
 import threading
@@ -25,14 +26,12 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from fstui import proc
 from fstui.measure.wire import own_directory, stdio
 from fstui.measure.wire.own_directory import MARK, PREFIX, NotOwn
 
-COVERED_REASON = "another filesystem is mounted over it, and no path leads to it"
-ELSEWHERE_REASON = (
-    "leads to a filesystem that is not mounted here: it is in another mount namespace (run fstui there with "
-    "nsenter -m -t PID), or it was unmounted"
+NO_PATH_REASON = (
+    "no path leads to it here: another filesystem is mounted over it, or it is in another mount namespace (run fstui "
+    "there with nsenter -m -t PID), or it was unmounted"
 )
 MIN_THREADS, POLL_INTERVAL_S = 4, 0.05
 IPC_RMID = 0
@@ -61,34 +60,25 @@ def space(mount_points: list[str]) -> None:
 
     Whenever no call has returned for POLL_INTERVAL_S, double the number of threads.
     """
-    remaining = iter(mount_points)
-    lock = threading.Lock()
-    completed, finished = 0, threading.Event()
+    remaining, returned = iter(mount_points), queue.SimpleQueue[None]()
 
     def work() -> None:
-        nonlocal completed
-        while True:
-            with lock:
-                mount_point = next(remaining, None)
-            if mount_point is None:
-                return
+        for mount_point in remaining:  # all threads share this iterator
             print_space(mount_point)
-            with lock:
-                completed += 1
-                if completed == len(mount_points):
-                    finished.set()
+            returned.put(None)
 
-    threads: list[threading.Thread] = []
-    while not finished.is_set() and len(threads) < len(mount_points):
-        before = completed
-        new_threads = [threading.Thread(target=work, daemon=True) for _ in range(max(len(threads), MIN_THREADS))]
-        for thread in new_threads:
-            thread.start()
-        threads += new_threads
-        while not finished.wait(POLL_INTERVAL_S) and completed != before:
-            before = completed
-    for thread in threads:
-        thread.join()
+    thread_count = 0
+    for _ in mount_points:
+        while thread_count < len(mount_points):
+            with contextlib.suppress(queue.Empty):
+                returned.get(timeout=POLL_INTERVAL_S if thread_count else 0)
+                break
+            new_count = max(thread_count, MIN_THREADS)
+            for _ in range(new_count):
+                threading.Thread(target=work, daemon=True).start()
+            thread_count += new_count
+        else:
+            returned.get()
 
 
 def print_space(mount_point: str) -> None:
@@ -106,7 +96,7 @@ def inspect(path: str) -> dict[str, Any]:
     real = os.path.realpath(path, strict=True)
     # the two differ if ``path`` begins with a /proc/PID/root, /proc/PID/cwd or working directory that has no path here
     if not os.path.samestat(os.stat(path), os.stat(real)):
-        raise OSError(errno.EXDEV, COVERED_REASON if is_mounted(path) else ELSEWHERE_REASON)
+        raise OSError(errno.EXDEV, NO_PATH_REASON)
     sizes = os.statvfs(real)
     return {
         "path": real,
@@ -130,16 +120,6 @@ def is_append_only(path: str) -> bool:
         return False
     try:
         return bool(flag_bits(fd) & FS_APPEND_FL)
-    finally:
-        os.close(fd)
-
-
-def is_mounted(path: str) -> bool:
-    """Return whether the mount that contains a path is in this mount namespace."""
-    fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
-    try:
-        number = proc.mount_id(fd)
-        return any(mount.number == number for mount in proc.mounts())
     finally:
         os.close(fd)
 
