@@ -13,7 +13,7 @@ from typing import NamedTuple
 from fstui.measure.kinds.servers import KINDS, kind_of_version
 from fstui.model.errors import Refused
 
-TOOL_TIMEOUT_S = 15.0
+TOOL_TIMEOUT_S, _KILL_TIMEOUT_S = 15.0, 1.0
 MIN_SYSBENCH_VERSION = (1, 0)
 _VERSION = re.compile(r"(\d+(?:\.\d+)+)")
 
@@ -132,6 +132,7 @@ async def output_of(
         if not waiting.done():
             with contextlib.suppress(ProcessLookupError):
                 running.kill_group()
+            await asyncio.wait({waiting}, timeout=_KILL_TIMEOUT_S)
     return running.exit_code, running.stdout.decode(errors="replace")
 
 

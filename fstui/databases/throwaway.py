@@ -13,7 +13,8 @@ import os
 import pwd
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -28,7 +29,7 @@ from fstui.measure.kinds.sysbench import Sysbench
 from fstui.model.errors import Refused
 from fstui.model.quantities import seconds
 from fstui.state import ledger
-from fstui.state.ledger import delete_entry_if_gone, write_entry_in_child
+from fstui.state.ledger import delete_entry_if_gone, delete_entry_in_child, write_entry_in_child
 from fstui.state.workspace import HeldDirectory
 
 START_TIMEOUT_S, END_TIMEOUT_S = 90.0, 15.0
@@ -48,75 +49,49 @@ def start_limit_s(sync_s: float) -> float:
     return START_TIMEOUT_S + START_SYNCS * sync_s
 
 
-class _Keeper(NamedTuple):
-    """The keeper's process, and the task that records the server's data directory in the ledger."""
-
-    child: Child
-    ledger_task: asyncio.Future[ledger.LedgerEntry]
-
-    async def end(self) -> float | None:
-        """Let the keeper stop the server and remove its data. Return None; if the keeper hung, the seconds waited."""
-        self.child.hang_up()
-        await asyncio.wait({self.ledger_task})
-        start, has_ended = time.monotonic(), False
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(END_TIMEOUT_S):
-                has_ended = await self.child.end(END_TIMEOUT_S, "target") is not None
-        if not has_ended:
-            self.child.abandon()
-            return time.monotonic() - start
-        if not self.ledger_task.cancelled() and self.ledger_task.exception() is None:
-            await delete_entry_if_gone(self.ledger_task.result())
-        return None
-
-
 class ThrowawayServer:
     def __init__(
-        self, program: ServerProgram, sysbench: str, workspace: HeldDirectory, name: str, keeper: _Keeper
+        self, program: ServerProgram, sysbench: str, workspace: HeldDirectory, entry: ledger.LedgerEntry, keeper: Child
     ) -> None:
-        """``name``: the name of the data directory within the run's directory."""
+        """``entry``: the ledger entry of the data directory, which is in the run's directory."""
         self._family = FAMILIES[KINDS[program.kind].driver]
+        self._name = Path(entry.what).name
         self.sysbench = sysbench
-        self.connection: Connection = self._family.connection(f"{CWD}/{name}/{self._family.socket}")
+        self.connection: Connection = self._family.connection(f"{CWD}/{self._name}/{self._family.socket}")
         self.pid: int | None = None
         self.facts = Server()
-        self._program, self._workspace, self._name = program, workspace, name
-        self._keeper = keeper
+        self._program, self._workspace, self._entry, self._keeper = program, workspace, entry, keeper
 
     @classmethod
     async def open(
         cls,
         settings: Sysbench,
+        limit_s: float = START_TIMEOUT_S,
         *,
         workspace: HeldDirectory,
         run_id: str,
         number: int,
         on_start: Callable[[int], None] = lambda pid: None,
     ) -> ThrowawayServer:
-        """Start the keeper, call ``on_start`` with its pid and find the programs. Raises Refused, OSError."""
-        name = f"server-{number}"
-        ledger_task = asyncio.ensure_future(write_entry_in_child(run_id, "server", f"{workspace.path}/{name}"))
-        try:
-            keeper = _Keeper(await Child.start("measure.helpers.serve", own_session=settings.own_session), ledger_task)
-        except BaseException:
-            ledger_task.cancel()
-            await asyncio.wait({ledger_task})
-            raise
-        try:
-            on_start(keeper.child.pid)
-            program, sysbench = await programs.server_and_sysbench(settings.server)
-        except BaseException:
-            await keeper.end()
-            raise
-        return cls(program, sysbench, workspace, name, keeper)
+        """Start the keeper, call ``on_start`` with its pid, and let it create and start the server.
 
-    async def start(self, settings: Sysbench, limit_s: float = START_TIMEOUT_S) -> None:
-        """Create and start the server, and wait until it is ready. Raises Refused, OSError."""
+        Return when the server is ready. Raises Refused, OSError.
+        """
+        program, sysbench = await programs.server_and_sysbench(settings.server)
+        entry = await write_entry_in_child(run_id, "server", f"{workspace.path}/server-{number}")
         try:
-            await self._start_with(settings, limit_s, self._setup_request())
+            keeper = await Child.start("measure.helpers.serve", own_session=settings.own_session)
         except BaseException:
-            await self._keeper.end()
+            await delete_entry_in_child(entry)
             raise
+        server = cls(program, sysbench, workspace, entry, keeper)
+        try:
+            on_start(keeper.pid)
+            await server._start_with(settings, limit_s, server._setup_request())
+        except BaseException:
+            await server.stop()
+            raise
+        return server
 
     def _setup_request(self) -> dict[str, Any]:
         family = self._family
@@ -138,8 +113,7 @@ class ThrowawayServer:
 
     async def _start_with(self, settings: Sysbench, limit_s: float, fields: dict[str, Any]) -> None:
         argv = self._family.command_line(self._program, "{data}", f"{{data}}/{self._family.socket}", settings)
-        await asyncio.shield(self._keeper.ledger_task)  # raises OSError if the ledger could not store the entry
-        self._keeper.child.send(json.dumps({**fields, "argv": argv}))
+        self._keeper.send(json.dumps({**fields, "argv": argv}))
         self.pid, data_directory = await self._wait_for_start(limit_s)
         self.facts = await self._read_facts(settings, data_directory)
 
@@ -185,7 +159,7 @@ class ThrowawayServer:
         return int(message["started"]), str(message["data"])
 
     async def _read_message(self) -> dict[str, Any]:
-        line = await self._keeper.child.read_line() or b'{"error": "its helper process ended"}'
+        line = await self._keeper.read_line() or b'{"error": "its helper process ended"}'
         return dict(json.loads(line))
 
     async def why_ended(self) -> str | None:
@@ -201,10 +175,16 @@ class ThrowawayServer:
 
     async def stop(self) -> str | None:
         """Stop the server and remove its data. Return None, or a sentence if the server did not end."""
-        abandoned_after_s = await self._keeper.end()
-        if abandoned_after_s is None:
+        start, has_ended = time.monotonic(), False
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(END_TIMEOUT_S):
+                has_ended = await self._keeper.end(END_TIMEOUT_S, "target") is not None
+        if has_ended:
+            await delete_entry_if_gone(self._entry)
             return None
-        return f"{self._program.title} (process {self.pid}) did not end within {seconds(abandoned_after_s)}"
+        self._keeper.abandon()
+        waited = seconds(time.monotonic() - start)
+        return f"{self._program.title} (process {self.pid}) did not end within {waited}"
 
 
 def command_prefix(workspace: HeldDirectory) -> list[str]:

@@ -127,11 +127,14 @@ class DatabaseServers(Servers):
             sysbench = await programs.find_sysbench()
             return await ExistingServer.open(sysbench, settings, workspace=self._workspace.path, run_id=self._run_id)
         self._start_count += 1
-        server = await ThrowawayServer.open(
-            settings, workspace=self._workspace, run_id=self._run_id, number=self._start_count, on_start=self._on_start
+        return await ThrowawayServer.open(
+            settings,
+            start_limit_s(self._sync_s),
+            workspace=self._workspace,
+            run_id=self._run_id,
+            number=self._start_count,
+            on_start=self._on_start,
         )
-        await server.start(settings, start_limit_s(self._sync_s))
-        return server
 
 
 async def _serve_replicas(settings: ReplicaCut) -> StepServer | Failure:

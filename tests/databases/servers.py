@@ -110,7 +110,6 @@ async def existing_server(kind: str, directory: Path, **options: Any) -> AsyncIt
     directory.chmod(0o755)
     settings = msgspec.convert({"server": kind, "options": options}, Sysbench)
     server = await ThrowawayServer.open(settings, workspace=HeldDirectory.from_path(directory), run_id="test", number=1)
-    await server.start(settings)
     # reached by its path, not through the working directory of a run
     socket = server.connection.socket.replace(CWD, str(directory), 1)
     server.connection = replace(server.connection, socket=socket)
