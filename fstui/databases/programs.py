@@ -75,7 +75,7 @@ async def find_server(kind: str) -> ServerProgram | None:
 
 async def server_and_sysbench(kind: str) -> tuple[ServerProgram, str]:
     """Return both programs. Raises Refused if one was removed since the run was planned."""
-    sysbench, program = await asyncio.gather(find_sysbench(), find_server(kind))
+    sysbench, program = await find_sysbench(), await find_server(kind)
     if program is None:
         raise Refused(why_missing(kind))
     return program, sysbench
