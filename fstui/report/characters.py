@@ -15,11 +15,19 @@ CONTROL = re.compile(
 )
 """Unicode's categories Cc (controls), Cf (format: directions, joiners, tags), Cs (surrogates), Zl and Zp."""
 
-_ASCII = str.maketrans(
-    {"✗": "x", "✓": "+", "▲": "^", "–": "-", "—": "-", "×": "x", "µ": "u", "›": ">", "…": "...", "·": "-",
-     "└": "`", "├": "|", "│": "|", "─": "-", "≤": "<=", "≥": ">=", "“": '"', "”": '"', "’": "'", "\xa0": " ",
-     "●": "o", "◆": "#", "▸": ">", "█": "#", "▏": "#", "▎": "#", "▍": "#", "▌": "#", "▋": "#", "▊": "#", "▉": "#"}
+ASCII = str.maketrans(
+    {
+        "✓": "+", "✗": "x", "▸": ">", "·": "-", "▌": ">", "▲": "^", "–": "-", "—": "-", "─": "-", "┤": "|",
+        "└": "`", "├": "|", "│": "|", "›": ">", "×": "x", "…": "~", "≤": "<", "≥": ">", "µ": "u", "→": ">", "←": "<",
+        "↑": "^", "↓": "v", "“": '"', "”": '"', "‘": "'", "’": "'", "╌": "-", "•": "*", "●": "o", "◆": "#", "§": "S",
+        "╳": "x", "\xa0": " ",
+        "╭": "+", "╮": "+", "╰": "+", "╯": "+",
+        "━": "=", "╸": "-", "┌": "+", "┐": "+", "┘": "+", "┬": "+", "┴": "+", "┼": "+", "○": ".",
+        "◂": "<", "▁": "_", "▂": ".", "▃": ":", "▄": "-", "▅": "=", "▆": "+", "▇": "*", "█": "#",
+    }
 )  # fmt: skip
+"""One character for each glyph, so that columns stay aligned on a screen."""
+_PRINTED = ASCII | str.maketrans({"…": "...", "≤": "<=", "≥": ">=", **dict.fromkeys("▏▎▍▌▋▊▉", "#")})
 
 
 def escape_controls(text: str) -> str:
@@ -50,7 +58,7 @@ def printable(text: str, encoding: str) -> str:
     try:
         text.encode(encoding)
     except UnicodeEncodeError:
-        return text.translate(_ASCII).encode(encoding, errors="backslashreplace").decode(encoding)
+        return text.translate(_PRINTED).encode(encoding, errors="backslashreplace").decode(encoding)
     return text
 
 

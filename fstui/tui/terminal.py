@@ -14,7 +14,7 @@ from textual.events import CursorPosition
 from textual.filter import LineFilter
 from textual.message import Message
 
-from fstui.report.characters import CONTROL
+from fstui.report.characters import ASCII, CONTROL
 
 _REPORT_PRESSES, _DECIMAL_POSITIONS = 1000, 1006
 """Mouse modes of xterm: report presses, releases and the wheel; report positions as decimal numbers."""
@@ -25,18 +25,7 @@ _POLL_S = 0.01
 _RESTORE_TIMEOUT_S = 4.0
 """Longest wait for an outstanding reply before the terminal is restored."""
 
-_ASCII = str.maketrans(
-    {
-        "✓": "+", "✗": "x", "▸": ">", "·": "-", "▌": ">", "▲": "^", "–": "-", "—": "-", "─": "-", "┤": "|",
-        "└": "`", "├": "|", "│": "|", "›": ">", "×": "x", "…": "~", "≤": "<", "≥": ">", "µ": "u", "→": ">", "←": "<",
-        "↑": "^", "↓": "v", "“": '"', "”": '"', "‘": "'", "’": "'", "╌": "-", "•": "*", "●": "o", "◆": "#", "§": "S",
-        "╳": "x", "\xa0": " ",
-        "╭": "+", "╮": "+", "╰": "+", "╯": "+",
-        "━": "=", "╸": "-", "┌": "+", "┐": "+", "┘": "+", "┬": "+", "┴": "+", "┼": "+", "○": ".",
-        "◂": "<", "▁": "_", "▂": ".", "▃": ":", "▄": "-", "▅": "=", "▆": "+", "▇": "*", "█": "#",
-    }
-)  # fmt: skip
-_ASCII |= {0x2800 + dots: "..::++##"[dots.bit_count() - 1] for dots in range(1, 256)}
+_ASCII = ASCII | {0x2800 + dots: "..::++##"[dots.bit_count() - 1] for dots in range(1, 256)}
 """A braille character is replaced according to its number of dots."""
 
 
