@@ -96,14 +96,15 @@ def _step(comparison: Comparison, name: str) -> Section:
     rows: list[Row] = []
     for letter, middle in middle_rounds.items():
         counts = comparison.counts(middle.run)
-        _, per_s, p50, p99, *_ = figures.step_cells(middle.step, counts)  # with the median rate of all rounds
-        per_sync = figures.step_cells(middle.measured, counts)[5]  # as it was measured in the middle round
+        cells = figures.step_cells(middle.step, middle.step.settings, counts)  # with the median rate of all rounds
+        measured = figures.step_cells(middle.measured, middle.step.settings, counts)  # as in the middle round
         rank = ranks.get(letter)
         share = middle.step.rate_per_s / ranking[0].step.rate_per_s if rank else 0.0
         bar_cell = Cell(bar(share, _BAR_WIDTH) if rank else "", share)
         ratio = str(rank.ratio) if rank else NONE
         marked = f"{letter} {GLYPHS['not-durable']}" if rank and rank.is_lossy else letter
-        rows.append((marked, right_cell(per_s), bar_cell, *map(right_cell, (ratio, p50, p99, per_sync))))
+        figures_ = (ratio, cells["P50"], cells["P99"], measured["FLUSH/SYNC"])
+        rows.append((marked, right_cell(cells["RATE/S"]), bar_cell, *map(right_cell, figures_)))
     return Section(name, RANKING_HEADER, tuple(rows), tuple(remarks(ranking)), figures=latencies)
 
 

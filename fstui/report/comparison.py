@@ -19,13 +19,13 @@ import msgspec
 
 from fstui.judge.words import join_words, range_text
 from fstui.model.judgement import NOT_DURABLE, SPEEDS, VERDICTS, Answer
-from fstui.model.quantities import counted, duration_ns, rate
+from fstui.model.quantities import counted, rate
 from fstui.model.run import Run
 from fstui.model.steps import Step
-from fstui.report.figures import Counts
+from fstui.report.figures import Counts, percentile
 from fstui.report.sections import Section
 from fstui.report.stack import stack_line
-from fstui.report.text import moment
+from fstui.report.text import NONE, moment
 
 MAX_SIDES = len(ascii_uppercase)
 _EIGHTHS_OF_CELL = " ▏▎▍▌▋▊▉"
@@ -320,5 +320,5 @@ def _pairs(before: Run, now: Run) -> Iterator[tuple[Step, Step]]:
 
 
 def _rate_and_p99(step: Step) -> str:
-    p99 = step.latency_ns.p99 if step.latency_ns else None
-    return f"{rate(step.rate_per_s)}/s" + (f", p99 {duration_ns(p99)}" if p99 else "")
+    p99 = percentile(step.latency_ns, "p99")
+    return f"{rate(step.rate_per_s)}/s" + (f", p99 {p99}" if p99 != NONE else "")

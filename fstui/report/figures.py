@@ -6,13 +6,13 @@ from typing import Any
 from fstui.judge import Case
 from fstui.judge import words as judges_words
 from fstui.judge.facts.step_counts import StepCounts
-from fstui.model.counters import DeviceCounters
+from fstui.model.counters import DeviceCounters, DeviceTimes
 from fstui.model.host import OtherWriter
 from fstui.model.plan import Plan
 from fstui.model.quantities import count, counted, duration_ns, rate, ratio, short_size, size
 from fstui.model.run import Evidence
 from fstui.model.settings import Settings
-from fstui.model.steps import Snapshot, Step
+from fstui.model.steps import Latency, Snapshot, Step
 from fstui.model.storage import Target
 from fstui.powercut import plan as power_cut
 from fstui.report.text import NONE
@@ -81,19 +81,24 @@ JUDGED_LEGEND = f"{JUDGED} the verdict is based on these steps"
 STEP_HEADER = ("STEP", "RATE/S", "P50", "P99", "MAX", "FLUSH/SYNC", "W-AMP")
 
 
-def step_cells(step: Step, counts: Counts) -> tuple[str, ...]:
-    has_rate = step.settings.uniform
-    latency = step.latency_ns if has_rate else None
-    bytes_ratio = counts.bytes_ratio(step)
-    return (
-        step.name,
-        rate(step.rate_per_s) if step.ops and has_rate else NONE,
-        duration_ns(latency.p50) if latency else NONE,
-        duration_ns(latency.p99) if latency and latency.p99 is not None else NONE,
-        duration_ns(latency.max) if latency else NONE,
-        per_sync_text(counts.flushes_per_sync(step, step.settings), step.settings),
-        NONE if bytes_ratio is None else ratio(bytes_ratio),
-    )
+PERCENTILES = {"P50": "p50", "P90": "p90", "P99": "p99", "P99.9": "p99_9", "MAX": "max"}
+
+
+def percentile(times: Latency | DeviceTimes | None, name: str) -> str:
+    ns = getattr(times, name) if times else None
+    return NONE if ns is None else duration_ns(ns)
+
+
+def step_cells(step: Step | Snapshot, settings: Settings, counts: Counts) -> dict[str, str]:
+    """Return the figures of a step by the titles of their columns."""
+    latency = step.latency_ns if settings.uniform else None
+    bytes_ratio = counts.bytes_ratio(step) if isinstance(step, Step) else None
+    return {
+        "RATE/S": rate(step.rate_per_s) if step.ops and settings.uniform else NONE,
+        **{title: percentile(latency, name) for title, name in PERCENTILES.items()},
+        "FLUSH/SYNC": per_sync_text(counts.flushes_per_sync(step, settings), settings),
+        "W-AMP": NONE if bytes_ratio is None else ratio(bytes_ratio),
+    }
 
 
 def step_line(step: Step, counts: Counts) -> str:
@@ -103,10 +108,11 @@ def step_line(step: Step, counts: Counts) -> str:
     status = "" if step.status == "finished" else f" · {step.status} {failure(step)}".rstrip()
     if not step.settings.uniform:
         return f"{step.name}: {figures_text(step) or 'too short to tell'}{status}"
-    _, per_s, p50, p99, maximum, per_sync, _ = step_cells(step, counts)
-    unit = "transaction" if step.settings.operation_name else "sync"
+    cells, unit = step_cells(step, step.settings, counts), "transaction" if step.settings.operation_name else "sync"
+    per_sync = cells["FLUSH/SYNC"]
     flushed = "" if per_sync == NONE else f" · {per_sync.removesuffix(PER_TRANSACTION)} flushes per {unit}"
-    return f"{step.name} {per_s}/s · p50 {p50}  p99 {p99}  max {maximum}{flushed}{status}"
+    times = f"p50 {cells['P50']}  p99 {cells['P99']}  max {cells['MAX']}"
+    return f"{step.name} {cells['RATE/S']}/s · {times}{flushed}{status}"
 
 
 def program_names(writers: Iterable[OtherWriter]) -> str:

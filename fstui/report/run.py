@@ -91,8 +91,9 @@ def _steps(run: Run, counts: figures.Counts) -> Section:
     rows: list[Row] = []
     judged = judged_steps(run)
     for step in run.steps:
-        name, *numbers = figures.step_cells(step, counts)
-        name += f"\xa0{figures.JUDGED}" if name in judged else ""  # never alone in a line
+        cells = figures.step_cells(step, step.settings, counts)
+        numbers = [cells[title] for title in figures.STEP_HEADER[1:]]
+        name = step.name + (f"\xa0{figures.JUDGED}" if step.name in judged else "")  # never alone in a line
         if set(numbers) != {NONE} or not figures.figures_text(step):
             rows.append((name, *map(right_cell, numbers)))
     notes = [figures.JUDGED_LEGEND] if judged else []

@@ -17,8 +17,10 @@ GLYPHS: dict[Verdict, str] = {
 SPEED_GLYPHS: dict[Answer, str] = {"stalls": "▲", "slow": "!", "unknown": "?", "normal": "✓"}
 WIDTH = 80
 GAP = 2
-_MARGIN = 11
+MARGIN = 11
 """Width of the column of labels, such as ``because``."""
+_EVIDENCE = ("because", "details")
+"""Labels of sentences that have a label of their own: ``fdatasync: 840/s, limit 120/s``."""
 MIN_COLUMN = 24
 """Minimum width of a wrapped column in cells."""
 NONE = "–"
@@ -102,20 +104,26 @@ def wrapped_columns(rows: Sequence[Sequence[str]], width: int = WIDTH, align: st
     return columns(wrapped, align or "<" * count)
 
 
-def lines_with_label(label: str, lines: Iterable[str], width: int = WIDTH) -> list[str]:
-    """Return sentences with a label in the margin: ``next     Switch the cache off …``."""
-    return _in_margin(label, [part for line in lines for part in wrap(line, width - _MARGIN)])
+def point_lines(label: str, sentences: Iterable[str], width: int, *, break_long_words: bool = False) -> list[str]:
+    """Return sentences with a label in the margin: ``next     Switch the cache off …``.
 
+    Evidence is in two columns, ``because  fdatasync  840/s, limit 120/s``, unless that takes more lines.
+    """
+    points = [escape_controls(text).partition(": ") if label in _EVIDENCE else (text, "", "") for text in sentences]
+    column, room = max((cell_len(name) + GAP for name, colon, _ in points if colon), default=0), max(width - MARGIN, 20)
 
-def evidence_lines(lines: Iterable[str], width: int = WIDTH) -> list[str]:
-    """Return ``label: evidence`` in two columns: ``because  fdatasync  840/s, limit 120/s``."""
-    pairs = [line.partition(": ") for line in lines]
-    rows = [(label, evidence) if colon else ("", label) for label, colon, evidence in pairs]
-    return _in_margin("because", wrapped_columns(rows, width - _MARGIN))
+    def layout(*, in_columns: bool) -> list[str]:
+        lines, previous = [], ""
+        for name, colon, text in points:
+            words, first, indent = f"{name}{colon}{text}", "", "  " if colon else ""
+            if colon and in_columns:
+                words, first, indent = text, _pad("" if name == previous else name, column, "<"), " " * column
+            lines += _break_lines(words, room, first, indent, break_long_words=break_long_words) or [first]
+            previous = name
+        return lines
 
-
-def _in_margin(label: str, lines: Sequence[str]) -> list[str]:
-    return [(f"  {label}".ljust(_MARGIN) if index == 0 else " " * _MARGIN) + line for index, line in enumerate(lines)]
+    lines = min(layout(in_columns=column <= room * 2 // 5), layout(in_columns=False), key=len)
+    return [(f"  {label}".ljust(MARGIN) if index == 0 else " " * MARGIN) + line for index, line in enumerate(lines)]
 
 
 def wrap(text: str, width: int) -> list[str]:

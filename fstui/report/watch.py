@@ -5,10 +5,10 @@ import os
 from collections.abc import Iterator
 
 from fstui.model.at_risk import AtRiskReport
-from fstui.model.counters import DeviceTimes
 from fstui.model.judgement import TOO_SLOW, Answer
 from fstui.model.quantities import count, counted, duration_ns, percent, rate, seconds, size
 from fstui.model.watch import FileWaits, JournalCommits, LostWrite, WatchCounts, WatchedDevice, WatchReport
+from fstui.report.figures import percentile
 from fstui.report.sections import Report, Row, Section, records, right_cell
 from fstui.report.text import NONE, speed_line
 
@@ -78,7 +78,8 @@ def line(second: WatchCounts) -> str:
     devices = f"{rate(flushes / second.elapsed_s)} flushes/s" if second.devices else "devices idle"
     if row is None:
         return f"no program waits · {devices}"
-    syncs = f"{rate(row.syncs / second.elapsed_s)} syncs/s of {row.file_label}, p50 {_p50(row.latency_ns)}"
+    p50 = percentile(row.latency_ns, "p50")
+    syncs = f"{rate(row.syncs / second.elapsed_s)} syncs/s of {row.file_label}, p50 {p50}"
     return f"{row.program_label} {syncs} · {devices}"
 
 
@@ -97,22 +98,14 @@ def waiting_cells(row: FileWaits, elapsed_s: float) -> tuple[str, ...]:
     return (
         row.program_label,
         rate(row.syncs / elapsed_s),
-        _p50(times),
-        _p99(times),
-        duration_ns(times.max) if times else NONE,
+        percentile(times, "p50"),
+        percentile(times, "p99"),
+        percentile(times, "max"),
         duration_ns(row.device_ns) if row.device_ns else NONE,
         percent(row.cpu_ns / row.waited_ns) if row.waited_ns else NONE,
         percent(share, 1 if share < 10 else 0),  # many threads together; the column has 7 characters
         row.file_label,
     )
-
-
-def _p50(times: DeviceTimes | None) -> str:
-    return duration_ns(times.p50) if times else NONE
-
-
-def _p99(times: DeviceTimes | None) -> str:
-    return duration_ns(times.p99) if times and times.p99 is not None else NONE
 
 
 def device_cells(device: WatchedDevice, elapsed_s: float) -> tuple[str, ...]:
@@ -124,17 +117,17 @@ def device_cells(device: WatchedDevice, elapsed_s: float) -> tuple[str, ...]:
         device.device,
         per_s(device.writes),
         written_per_s,
-        _p50(device.write_ns),
+        percentile(device.write_ns, "p50"),
         per_s(device.flushes),
-        _p50(device.flush_ns),
-        _p99(device.flush_ns),
+        percentile(device.flush_ns, "p50"),
+        percentile(device.flush_ns, "p99"),
         count(device.fua) if device.fua is not None else NONE,
     )
 
 
 def journal(commits: JournalCommits, elapsed_s: float) -> str:
     longest = f", {duration_ns(commits.latency_ns.max)} at most" if commits.latency_ns else ""
-    rates = f"{rate(commits.count / elapsed_s)} commits/s, p50 {_p50(commits.latency_ns)}"
+    rates = f"{rate(commits.count / elapsed_s)} commits/s, p50 {percentile(commits.latency_ns, 'p50')}"
     return f"journal of {commits.device}: {rates}{longest}"
 
 

@@ -99,21 +99,14 @@ def test_title_loses_the_last_parts_of_the_place(width: int, where: str) -> None
     assert plain.rstrip() == f" fstui  plan   {where}".ljust(width - 11) + "922 G free"
 
 
-def test_evidence_is_cut_between_its_items() -> None:
-    pairs = [("writer", "a program that wrote much"), ("writer", "b"), ("while idle", "")]
-    drawn = [text.plain.rstrip() for text in cells.labelled_lines(pairs, "because", 41, 3)]
-    assert drawn == [
+def test_a_label_is_drawn_once() -> None:
+    evidence = ("writer: a program that wrote much", "writer: b", "while idle")
+    assert [text.plain.rstrip() for text in cells.labelled_lines("because", evidence, 41)] == [
         "   because  writer  a program that wrote",
         "                    much",
-        "            … 2 more (PgDn)",
+        "                    b",
+        "            while idle",
     ]
-
-
-def test_cut_evidence_counts_the_lines_that_follow() -> None:
-    pairs = [("writer", "b"), ("idle", "a program that wrote much")]
-    full = [text.plain for text in cells.labelled_lines(pairs, "because", 41)]
-    cut = [text.plain.strip() for text in cells.labelled_lines(pairs, "because", 41, 2)]
-    assert cut[-1] == f"… {len(full) - 1} more (PgDn)" == "… 2 more (PgDn)"
 
 
 def test_a_number_and_its_unit_are_not_split() -> None:

@@ -60,7 +60,7 @@ def test_wrapped_text_is_no_wider(name: str, width: int) -> None:
     assert all(text.cell_len <= width for text in cells.paragraph(name, width))
     assert cells.spread([name], name[:5], width).cell_len <= width
     assert cells.rule(width, name, name).cell_len == width
-    assert all(text.cell_len <= width for text in cells.labelled_lines([(name, name)], "read", width))
+    assert all(text.cell_len <= width for text in cells.labelled_lines("because", [f"{name}: {name}"], width))
 
 
 async def test_storage_screen_and_each_row() -> None:

@@ -13,9 +13,8 @@ from fstui.report.text import (
     NONE,
     WIDTH,
     columns,
-    evidence_lines,
     fold,
-    lines_with_label,
+    point_lines,
     safe_rows,
     wrap,
     wrapped_columns,
@@ -42,9 +41,7 @@ def lines(section: Section, width: int | None) -> Iterator[str]:
     for line in section.lines:
         yield from (f"{indent}{part}" for part in wrap(line, max_width - len(indent)))
     for label, points in section.points:
-        yield from (
-            evidence_lines(points, max_width) if label == "because" else lines_with_label(label, points, max_width)
-        )
+        yield from point_lines(label, points, max_width)
 
 
 def _table(section: Section, width: int | None) -> Sequence[str]:

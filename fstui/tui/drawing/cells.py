@@ -17,7 +17,7 @@ from rich.style import Style
 from rich.text import Text
 
 from fstui.report.characters import escape_controls
-from fstui.report.text import NONE, cut_left, fold
+from fstui.report.text import MARGIN, NONE, cut_left, fold, point_lines
 from fstui.tui.styles import AREA, BRAND, FAINT, HEAD, SELECTED
 
 StyledText = tuple[str, str]
@@ -28,8 +28,8 @@ MIN_FRAME_WIDTH = 110
 _SELECTED_MARGIN = "▌"
 _SEPARATOR, _MIN_PATH_WIDTH = " · ", 12
 _MAX_HEADLINE_WIDTH = 160
-_INSET, _LABEL_WIDTH = 3, 9
-"""Blank cells before a line, so that it starts below the title of its frame; cells for the label of evidence."""
+_INSET = 3
+"""Blank cells before a line, so that it starts below the title of its frame."""
 
 Card = tuple[str, Callable[[int], Sequence[Text]]]
 """A title, and a function that draws the lines below it for a width."""
@@ -289,35 +289,10 @@ def window(count: int, draw: Callable[[int], Text], selected: int, height: int) 
     return [*rows, line((f"   … {hidden + 1} more", FAINT))] if hidden > 0 else rows
 
 
-def labelled_lines(pairs: Iterable[tuple[str, str]], title: str, width: int, height: int | None = None) -> list[Text]:
-    """Draw pairs of label and evidence: ``because  label  evidence``. If not all fit, the last line counts the rest."""
-    safe_pairs = [(escape_controls(label), evidence) for label, evidence in pairs]
-    text_width = width - _INSET - _LABEL_WIDTH - 1
-    label_width = max((cell_len(label) + 2 for label, evidence in safe_pairs if evidence), default=0)
-
-    def wrapped(in_column: bool) -> list[list[str]]:
-        items, previous = [], ""
-        for label, evidence in safe_pairs:
-            if not evidence:
-                items.append(_wrap(label, text_width))
-            elif in_column:
-                first = fit(label if label != previous else "", label_width)
-                items.append(_wrap(evidence, text_width, indent=" " * label_width, first=first))
-            else:
-                items.append(_wrap(f"{label}: {evidence}", text_width, indent="  "))
-            previous = label
-        return items
-
-    # labels are in a column of their own unless that takes more lines
-    layouts = [wrapped(in_column) for in_column in (label_width <= text_width * 2 // 5, False)]
-    items = min(layouts, key=lambda items: sum(map(len, items)))
-    parts: list[StyledText] = [(part, "") for item in items for part in item]
-    if height is not None and len(parts) > height:
-        parts[height - 1 :] = [(f"… {len(parts) - height + 1} more (PgDn)", FAINT)]
-    return [
-        line((" " * _INSET + fit("" if index else title, _LABEL_WIDTH), FAINT), part)
-        for index, part in enumerate(parts)
-    ]
+def labelled_lines(label: str, sentences: Iterable[str], width: int) -> list[Text]:
+    """Draw sentences with a label in the margin: ``because  label  evidence``."""
+    drawn = point_lines(label, sentences, width - 2, break_long_words=True)
+    return [line((f" {part[:MARGIN]}", FAINT), part[MARGIN:]) for part in drawn]
 
 
 def tell_apart(names: Sequence[str], width: int) -> list[str]:

@@ -72,7 +72,7 @@ def detail(
     columns = 2 if findings and height and width >= MIN_SIDE_BY_SIDE_WIDTH else 1
     width //= columns
     conclusions = [text for finding in findings for text in _conclusion(finding, width)]
-    evidence = [text for finding in findings for text in _evidence(finding, width)]
+    evidence = [text for finding in findings for text in labelled_lines("because", finding.evidence, width)]
     activity_by_device = {
         node.id: _activity_text(stats[node.id], is_shared=_is_shared(node.id, inventory))
         for node in (target.stack if target else entry.devices)
@@ -254,11 +254,7 @@ def _conclusion(finding: Finding, width: int) -> list[Text]:
     verdict = f"{finding.verdict}, {finding.confidence} confidence" if finding.verdict else "note"
     sentence = paragraph(f"{verdict}   {finding.sentence or finding.title}", width, f" {glyph} ")
     sentence[0].stylize(style or HEAD, 1, 3 + len(verdict))
-    return [*sentence, *labelled_lines([(step, "") for step in finding.next], "next", width)]
-
-
-def _evidence(finding: Finding, width: int) -> list[Text]:
-    return labelled_lines([part.partition(": ")[::2] for part in finding.evidence], "because", width)
+    return [*sentence, *labelled_lines("next", finding.next, width)]
 
 
 def _is_run_on(target: Target, run: Summary, hostname: str) -> bool:

@@ -16,7 +16,7 @@ from rich.text import Text
 from fstui.model.quantities import duration_ns, rate, ratio
 from fstui.model.steps import Snapshot, Step
 from fstui.report.comparison import bar
-from fstui.report.figures import settings_words
+from fstui.report.figures import percentile, settings_words
 from fstui.report.glossary import spelling, terms_in
 from fstui.report.teaching import durations_ns
 from fstui.report.text import verdict_label
@@ -36,7 +36,6 @@ from fstui.tui.drawing.cells import (
     spread,
 )
 from fstui.tui.drawing.report import short_term_lines, term_lines
-from fstui.tui.drawing.run import percentile
 from fstui.tui.progress import Progress
 from fstui.tui.styles import (
     AREA,

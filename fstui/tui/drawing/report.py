@@ -56,7 +56,7 @@ class Detail(NamedTuple):
     """One row below the steps of a result, and what it shows when it is selected."""
 
     title: str
-    draw: Callable[[int], list[Text]] = partial(labelled_lines, (), "")
+    draw: Callable[[int], list[Text]] = partial(labelled_lines, "", ())
     """Draws it for a width."""
     page: str = ""
     """The rule whose page explains it."""
@@ -96,8 +96,7 @@ def section_lines(section: Section, width: int) -> list[Text]:
     lines += table
     lines += [part for sentence in section.lines for part in paragraph(sentence, width)]
     for label, points in section.points:
-        pairs = [point.partition(": ")[::2] if label != "next" else (point, "") for point in points]
-        lines += labelled_lines(pairs, label, width)
+        lines += labelled_lines(label, points, width)
     return lines
 
 

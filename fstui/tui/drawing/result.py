@@ -45,11 +45,9 @@ from fstui.tui.drawing.cells import (
 from fstui.tui.drawing.report import IS_IT_SLOW, PART_STYLES, Detail
 from fstui.tui.drawing.run import (
     CURVE,
-    PERCENTILES,
     W_AMP,
     cell_styles,
     numbers,
-    percentile,
     step_columns,
     text_row,
     with_scale,
@@ -158,7 +156,11 @@ def explanation(run: Run, finding: Finding | None, width: int, height: int, *, b
     evidence = tuple(re.sub(r" \([^()]*\)$", "", part) for part in finding.evidence)
     shown = replace(shown, evidence=evidence)
     if height > SHORT_LINES:
-        return _explanation(shown, width, height)
+        lines = _explanation(shown, width)
+        if len(lines) <= height:
+            return lines
+        lines = lines[: height - 1]
+        return [*lines, line((f"   … {len(complete) - len(lines)} more (PgDn)", FAINT))]
     if (
         finding.verdict not in (None, "cannot-tell") or finding.rule == IS_IT_SLOW
     ):  # then the first sentence says what the verdict is based on
@@ -177,14 +179,12 @@ def explanation(run: Run, finding: Finding | None, width: int, height: int, *, b
     return [*lines, line((f"   … {len(complete) - len(lines)} more (PgDn)", FAINT))]
 
 
-def _explanation(finding: Finding, width: int, height: int | None = None) -> list[Text]:
-    """Draw all parts of an explanation. ``height``: leave out evidence that does not fit."""
+def _explanation(finding: Finding, width: int) -> list[Text]:
     lines = paragraph(finding.sentence, width) if finding.sentence else []
     if finding.scope == "step":
         lines.append(line(("   this step only: " + ", ".join(finding.steps), FAINT)))
-    lines += labelled_lines([(step, "") for step in finding.next], "next", width)
-    pairs = [part.partition(": ")[::2] for part in finding.evidence]
-    return [*lines, *labelled_lines(pairs, "because", width, height and max(height - len(lines), 1))]
+    lines += labelled_lines("next", finding.next, width)
+    return [*lines, *labelled_lines("because", finding.evidence, width)]
 
 
 def sentence(run: Run, finding: Finding | None) -> str:
@@ -247,25 +247,25 @@ def step_detail(step: Step, run: Run, width: int) -> list[Text]:
     requested = f"{count(step.ops)} operations, {count(step.syncs)} syncs, {size(step.bytes)}"
     requested += f", {step.writers} writers" if step.writers > 1 else ""
     elapsed = seconds(step.elapsed_s) if step.elapsed_s >= 1 else duration_ns(step.elapsed_s * 1e9)
-    pairs = [("requested", f"{requested} in {elapsed}")]
+    parts = [f"requested: {requested} in {elapsed}"]
     if figures_text := figures.figures_text(step):
-        pairs.append(("result", figures_text))
+        parts.append(f"result: {figures_text}")
     for label, part in (("whole operation", operation), ("write", step.write_ns), ("sync", step.sync_ns)):
         if part is not None and step.settings.uniform:
-            fields = {title.lower(): field for title, field in PERCENTILES.items() if getattr(part, field) is not None}
-            pairs.append((label, " ".join(f"{name} {percentile(part, field)}" for name, field in fields.items())))
+            times = ((name, figures.percentile(part, field)) for name, field in figures.PERCENTILES.items())
+            parts.append(f"{label}: {' '.join(f'{name.lower()} {time}' for name, time in times if time != NONE)}")
     shared = counts.shared_devices([step])
     for device in step.counters:
         flushed = "flushes not counted" if device.flushes is None else f"{count(device.flushes)} flushes"
         bytes_written = "" if device.written_bytes is None else f", {size(device.written_bytes)}"
         owner = ", of all processes" if device.device in shared else ""
-        pairs.append((device.device, f"{count(device.writes or 0)} writes{bytes_written}, {flushed}{owner}"))
+        parts.append(f"{device.device}: {count(device.writes or 0)} writes{bytes_written}, {flushed}{owner}")
     if step.stalls.count:
-        pairs.append(("stalls", f"{step.stalls.count}, {seconds(step.stalls.lost_s)} lost"))
+        parts.append(f"stalls: {step.stalls.count}, {seconds(step.stalls.lost_s)} lost")
     if (arrived := counts.bytes_ratio(step)) is not None:
-        pairs.append(("bytes at the device", f"{ratio(arrived)} per byte written"))
-    pairs.append(("settings", ", ".join(figures.settings_words(step.settings.as_dict()))))
-    return lines + labelled_lines(pairs, "details", width)
+        parts.append(f"bytes at the device: {ratio(arrived)} per byte written")
+    parts.append(f"settings: {', '.join(figures.settings_words(step.settings.as_dict()))}")
+    return lines + labelled_lines("details", parts, width)
 
 
 def findings(ordered: Sequence[Finding], selected: int | None, width: int, height: int) -> list[Text]:
@@ -377,10 +377,8 @@ def _step(
         text = text_row(columns, name, figures.figures_text(step))
         return selectable_row([(text, "")], selected=selected, glyph=(glyph, style))
     if step.ops:
-        arrived = counts.bytes_ratio(step)
         values |= numbers(step, step.settings, counts, columns, scale)
         values["STALLS"] = count(step.stalls.count)
-        values[W_AMP] = NONE if arrived is None else ratio(arrived)
     else:
         values["RATE/S"] = step.status
     spans = styled_row(columns, values, cell_styles(values, verdict))

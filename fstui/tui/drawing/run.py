@@ -11,7 +11,7 @@ from rich.text import Text
 from fstui.model.judgement import FASTEST_STEP, NOT_DURABLE, Verdict
 from fstui.model.quantities import clock, count, counted, duration_ns, percent, rate, ratio, seconds, size
 from fstui.model.settings import Settings
-from fstui.model.steps import Latency, Snapshot, Step
+from fstui.model.steps import Snapshot, Step
 from fstui.model.storage import Node, Target
 from fstui.report import databases, figures
 from fstui.report.findings import FREE_OF_DEFECTS, leading_finding
@@ -62,7 +62,6 @@ LAYERS = (
 )
 COUNTER_TITLES = ("WRITES", "BYTES", "FLUSHES", "PER SYNC")
 _IDLE_SHARE = 0.01
-PERCENTILES = {"P50": "p50", "P90": "p90", "P99": "p99", "P99.9": "p99_9", "MAX": "max"}
 
 
 def title(progress: Progress, simulated: str | None, width: int) -> Text:
@@ -278,11 +277,6 @@ def other_activity(stats: dict[str, IoStats], target: Target) -> StyledText:
     return "; ".join(parts), style
 
 
-def percentile(value: Latency | None, field: str) -> str:
-    ns = getattr(value, field) if value else None
-    return NONE if ns is None else duration_ns(ns)
-
-
 def _step(progress: Progress, index: int, name: str, columns: Sequence[Column], scale: LogScale) -> Text:
     planned, counts = progress.plan.steps[index], progress.counts
     values = {"STEP": name}
@@ -325,9 +319,7 @@ def numbers(
         curve = round(curve * min(step.elapsed_s / step.length_s, 1))
     return {
         CURVE: label + charts.sparkline(latency.timeline(step), curve, scale) if curve else "",
-        "RATE/S": rate(step.rate_per_s) if step.ops else NONE,
-        "FLUSH/SYNC": figures.per_sync_text(counts.flushes_per_sync(step, settings), settings),
-        **{title: percentile(step.latency_ns, field) for title, field in PERCENTILES.items()},
+        **figures.step_cells(step, settings, counts),
     }
 
 
