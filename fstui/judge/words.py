@@ -15,8 +15,11 @@ from fstui.storage.layers.flushes import Range
 
 CUT_THE_POWER = "For stronger evidence, run a power-cut test: 'fstui powercut --help' describes it."
 CHECK_CONTROLLER = (
-    "Check that the controller's battery or capacitor is charged. Without it, the cache must write through.",
-    "Check that the write caches of the drives behind the controller are off.",
+    "Check that the controller's battery or capacitor is charged (without it, the cache must write through), and that "
+    "the write caches of the drives behind the controller are off."
+)
+_CHECK_ARRAY = (
+    "Check the array's battery, and that its write cache is mirrored, or switches off when the battery fails."
 )
 UNTIL_THEN = "Until then, also keep important data on a replica that confirms each commit and has its own power supply."
 LOOK_FOR_FILTER = (
@@ -41,11 +44,14 @@ _MIN_ROUNDABLE_S = 0.05
 """A shorter time would be rounded to 0.0 s."""
 
 
-def check_health(drive: Node) -> str:
-    if is_behind_raid_controller(drive):
-        return CHECK_CONTROLLER[0]
-    ending = "." if is_optane(drive) else " shows the state of its capacitor."
-    return f"Check the drive's health: 'smartctl -a /dev/{drive.id}'{ending}"
+def check_health(node: Node) -> str:
+    """Return how to check that the cache of a drive, a controller or an array is protected."""
+    if node.value("grade") == "array":
+        return _CHECK_ARRAY
+    if is_behind_raid_controller(node):
+        return CHECK_CONTROLLER
+    ending = "." if is_optane(node) else " shows the state of its capacitor."
+    return f"Check the drive's health: 'smartctl -a /dev/{node.id}'{ending}"
 
 
 def capitalize(text: str) -> str:

@@ -20,12 +20,14 @@ from fstui.storage.layers import kind
 from fstui.storage.layers.devices.caches import (
     has_protected_cache,
     has_volatile_cache,
+    is_cache_on,
     is_hidden_by_controller,
     may_be_protected,
     may_outlive_power_cut,
     outlives_power_cut,
     volatile_cache,
 )
+from fstui.storage.layers.devices.nvme import nvme_device
 from fstui.storage.layers.facts import barriers_off, is_read_only, off_reading
 from fstui.storage.layers.stacked import dm, loop
 
@@ -177,25 +179,19 @@ def _barriers_off(evidence: Evidence, stack: Stack, _: Steps) -> Iterator[Hit]:
             layer,
             (words.reading(layer, reading), *map(_cache_line, devices)),
             {
-                "devices_with_cache": words.devices(filter(_has_cache_on, devices)),
-                "devices_without_cache": words.devices(filter(_has_cache_off, devices)),
+                "devices_with_cache": words.devices(filter(is_cache_on, devices)),
+                "devices_without_cache": words.devices(node for node in devices if is_cache_on(node) is False),
                 "lower_devices": words.devices(devices) or "the storage below",
                 "barrier_option": _barrier_advice(layer, reading),
+                "check_cache": " ".join(dict.fromkeys(words.check_health(node) for node in devices)),
             },
         )
 
 
-def _has_cache_on(node: Node) -> bool:
-    return bool(has_volatile_cache(node) or _reported_cache(node))
-
-
-def _has_cache_off(node: Node) -> bool:
-    return has_volatile_cache(node) is False and not _has_cache_on(node)
-
-
 def _cache_outcome(devices: Sequence[Node]) -> str:
     """Return the name of the outcome, by what is known about the caches of the devices below."""
-    caches_on, caches_off = list(filter(_has_cache_on, devices)), list(filter(_has_cache_off, devices))
+    caches_on = list(filter(is_cache_on, devices))
+    caches_off = [node for node in devices if is_cache_on(node) is False]
     if not all(may_outlive_power_cut(node) or _is_behind_server(node) for node in caches_on):
         return "volatile_cache"
     if any(map(_is_behind_server, caches_on)):
@@ -227,15 +223,9 @@ def _barrier_advice(filesystem: Node, barrier: Reading) -> str:
 
 def _cache_line(node: Node) -> str:
     protection = f", {node.medium.reason or node.medium.class_}" if node.medium and has_protected_cache(node) else ""
-    fact = volatile_cache(node) if node.write_cache is None else None
-    reading = _reported_cache(node) if not has_volatile_cache(node) else None
-    reading = reading or (fact.reading if fact else None)
-    return (words.reading(node, reading) if reading else words.write_cache(node)) + protection
-
-
-def _reported_cache(node: Node) -> Reading | None:
-    fact = volatile_cache(node)
-    return fact.reading if fact and fact.is_on else None
+    report = volatile_cache(node)
+    decides = report is not None and (node.write_cache is None or report.is_on != has_volatile_cache(node))
+    return (words.reading(node, report.reading) if report and decides else words.write_cache(node)) + protection
 
 
 def _write_through_override(evidence: Evidence, stack: Stack, _: Steps) -> Iterator[Hit]:
@@ -247,10 +237,14 @@ def _write_through_override(evidence: Evidence, stack: Stack, _: Steps) -> Itera
         outcome = _override_outcome([cached_node for _, cached_node in contradictions])
         setting = words.evidence_line(node, "kernel's view", _WRITE_THROUGH, f"/sys/block/{node.id}/queue/write_cache")
         lines = (setting, *(line for line, _ in contradictions))
-        yield Hit(outcome if node in uncopied else "copied", node, lines)
+        drive = {"drive": nvme_device(node) or f"/dev/{node.id}"}
+        yield Hit(outcome if node in uncopied else "copied", node, lines, drive)
 
 
-def _override_outcome(cached_nodes: Sequence[Node]) -> str:
+def _override_outcome(nodes: Sequence[Node]) -> str:
+    cached_nodes = [node for node in nodes if is_cache_on(node) is not None]
+    if not cached_nodes:
+        return "unread_setting"
     if not all(is_hidden_by_controller(node) or _is_behind_server(node) for node in cached_nodes):
         return "perhaps_protected" if all(map(may_be_protected, cached_nodes)) else "lost"
     return "unknown_server" if any(map(_is_behind_server, cached_nodes)) else "unknown_controller"
@@ -279,12 +273,14 @@ def _only_below_multipath(node: Node, evidence: Evidence, stack: Stack) -> bool:
 
 def _contradictions(node: Node, evidence: Evidence, stack: Stack) -> Iterator[tuple[str, Node]]:
     """Yield a line of evidence for each cache that is on despite the kernel's setting, and the layer with the cache."""
-    if reading := _reported_cache(node):
-        yield words.reading(node, reading), node
+    report = volatile_cache(node)
+    if report is not None and report.is_on:
+        yield words.reading(node, report.reading), node
     lower_layers = [
         lower
         for lower in stack.layers_to_flush(node)
         if lower.write_cache == "write back"
+        and is_cache_on(lower)
         and not outlives_power_cut(lower)
         and not evidence.has_changed(lower.id, "write cache")
     ]

@@ -95,6 +95,9 @@ def barriers_off() -> Iterator[tuple[str, Target, list[str]]]:
     yield "md claims a cache, its disks have none", both, none
     yield "backing file", on_loop(filesystem(name="/", barrier="nobarrier")), lost
     yield "cache not stated", on_disk(OFF, configured(None)), ["unknown_cache"]
+    for read in ({"drive_cache": "off"}, {"vwc": "present", "drive_cache": "off"}):
+        yield f"off, unknown to the kernel: {read}", on_disk(OFF, configured("write back", **read)), none
+    yield "NVMe cache, perhaps off", on_disk(OFF, configured(vwc="present")), ["unknown_cache"]
     yield "no device is seen", target(filesystem(barrier="nobarrier", below=())), ["unknown_cache"]
     yield "host without flushes", on_disk(OFF, replace(configured(F_FLUSH="no"), link="virtio")), ["unknown_cache"]
     yield "host with flushes", on_disk(OFF, replace(configured(F_FLUSH="yes"), link="virtio")), none
@@ -127,12 +130,15 @@ def overridden() -> Iterator[tuple[str, Target | Evidence, list[str]]]:
     for cache in ("write back", "write back, no read (daft)", "temporary write back"):
         yield cache, on_disk(None, configured(cache_type=cache)), lost
     told_through = configured(vwc="present")
-    perhaps = replace(told_through, medium=Medium(class_="ssd", write_cache="volatile"))
+    perhaps = replace(through, medium=Medium(class_="ssd", write_cache="volatile"))
     yield "perhaps with a capacitor", on_disk(None, perhaps), ["perhaps_protected"]
+    yield "NVMe cache, perhaps off", on_disk(None, told_through), ["unread_setting"]
+    both = over(block("md0", "md", "sda", "sdb", write_cache="write back"), told_through, configured(name="sdb"))
+    yield "NVMe cache, perhaps off, and a drive without one", both, ["unread_setting"]
     for name, read, hit in (
         ("drive on", {"drive_cache": "on"}, True),
         ("drive off", {"drive_cache": "off", "cache_type": "write back"}, False),
-        ("NVMe cache", {"vwc": "present"}, True),
+        ("NVMe cache on", {"vwc": "present", "drive_cache": "on"}, True),
         ("NVMe cache off", {"vwc": "present", "drive_cache": "off"}, False),
         ("NVMe without cache", {"vwc": "absent", "ID_ATA_WRITE_CACHE_ENABLED": "1"}, False),
         ("driver contradicts udev", {"cache_type": "write through", "ID_ATA_WRITE_CACHE_ENABLED": "1"}, False),
@@ -147,6 +153,7 @@ def overridden() -> Iterator[tuple[str, Target | Evidence, list[str]]]:
         ("protected", disk(medium=PLP), False),
         ("disk", disk(), True),
         ("write through as well", configured(), False),
+        ("drive off, unknown to the kernel", configured("write back", drive_cache="off"), False),
     ):
         yield f"dm above {name}", over(linear, below), lost if hit else []
     yield "dm computes its setting from the disk's", over(linear, through), lost

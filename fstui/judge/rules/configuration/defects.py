@@ -32,7 +32,6 @@ def defects(case: Case) -> Iterator[Finding]:
 def _placeholder_texts(case: Case, match: FoundDefect) -> dict[str, str]:
     layer, rate = match.hit.layer, case.flushes.sync_rate
     upper = upper_path(layer)
-    battery, drives = words.CHECK_CONTROLLER
     return {
         **match.outcome.fallbacks,
         **({"test_upper": words.command(f"fstui run fsync-rate {shlex.quote(upper)}")} if upper else {}),
@@ -43,7 +42,6 @@ def _placeholder_texts(case: Case, match: FoundDefect) -> dict[str, str]:
         "dataset": f"volume {layer.name}" if layer.layer == "block" else f"dataset under {layer.name}",
         "rate": f" ({rate})" if rate else "",
         "early_return": rate or "a sync returns before the data is safe",
-        "check_battery": battery,
-        "check_drives": drives,
+        "check_controller": words.CHECK_CONTROLLER,
         **match.hit.replacements,
     }

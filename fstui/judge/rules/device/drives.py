@@ -10,7 +10,7 @@ from fstui.judge.facts.steps import WriteStep, has_rate
 from fstui.model.quantities import duration_ns, rate, ratio
 from fstui.model.steps import Step
 from fstui.model.storage import Node
-from fstui.storage.layers.devices.caches import cache_off_reports, may_outlive_power_cut, volatile_cache
+from fstui.storage.layers.devices.caches import cache_off_reports, is_cache_on, may_outlive_power_cut
 from fstui.storage.layers.devices.disk import is_over_own_network, is_virtual
 from fstui.storage.layers.devices.links import link
 from fstui.storage.layers.facts import number
@@ -160,8 +160,7 @@ def fua_ignored(case: Case) -> Iterator[Conclusion]:
 
 def _may_acknowledge_fua_at_once(node: Node) -> bool:
     """Return whether the cache may be protected, is off or cannot be seen, or the host writes everything through."""
-    cache = volatile_cache(node)
-    is_off = cache is not None and not cache.is_on
+    is_off = is_cache_on(node) is False
     class_ = node.medium.class_ if node.medium is not None else "unknown"
     may_be_array = node.link is None or link(node.link).may_be_an_array
     is_hidden = class_ == "network" or (class_ == "unknown" and may_be_array)

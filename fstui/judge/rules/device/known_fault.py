@@ -25,12 +25,12 @@ from fstui.judge.declaration import Conclusion, rule
 from fstui.judge.facts import Case
 from fstui.model.storage import Node, Reading
 from fstui.storage.layers.devices import models
-from fstui.storage.layers.devices.caches import has_volatile_cache
+from fstui.storage.layers.devices.caches import is_cache_on
 
 
 @rule(order=95)
 def known_fault(case: Case) -> Iterator[Conclusion]:
-    faults = [(node, *fault) for node in case.stack.lowest if has_volatile_cache(node) and (fault := _fault(node))]
+    faults = [(node, *fault) for node in case.stack.lowest if is_cache_on(node) and (fault := _fault(node))]
     if not faults:
         return
     nodes = tuple(node for node, _, _ in faults)

@@ -51,14 +51,10 @@ from fstui.storage.layers.devices.caches import (
 )
 from fstui.storage.layers.devices.disk import is_attached_directly, is_over_own_network, is_passed_through
 from fstui.storage.layers.devices.media import DMI
+from fstui.storage.layers.devices.nvme import nvme_device
 
-_CHECK_DRIVE = "Read the setting again after the next power cycle (smartctl -g wcache): many drives forget it."
 _CHECK_STORE = "Only the provider can confirm it, and the data is lost in any case when the instance ends."
-_CHECK_ARRAY = (
-    "Check the array's battery, and that its write cache is mirrored, or switches off when the battery fails."
-)
-
-_DOCUMENTED, _NO_CACHE = "its documentation is right", "it has no volatile cache"
+_DOCUMENTED, _NO_CACHE = "its documentation is right", "there is no volatile cache"
 
 
 class Statement(NamedTuple):
@@ -145,12 +141,18 @@ def _statement(node: Node, host: Host) -> Statement | None:
         return None  # the disk has the name of another cloud
     if model is not None and model.grade == "array":
         condition = "It is durable if that cache is protected as its vendor states"
-        return Statement(model.description, condition, "the array's cache is protected", (), (_CHECK_ARRAY,))
+        return Statement(
+            model.description, condition, "the array's cache is protected", (), (words.check_health(node),)
+        )
     if is_behind_raid_controller(node):
         device_kind = model.description if model and model.grade == "raid" else "a volume of a RAID controller"
         condition = "It is durable if the battery or capacitor is healthy and the drives' own caches are off"
         return Statement(
-            device_kind, condition, "the controller's cache is protected", (words.medium(node),), words.CHECK_CONTROLLER
+            device_kind,
+            condition,
+            "the controller's cache is protected",
+            (words.medium(node),),
+            (words.CHECK_CONTROLLER,),
         )
     return _statement_of_drive(node, model)
 
@@ -171,7 +173,14 @@ def _statement_of_drive(node: Node, model: models.Model | None) -> Statement | N
         )
     is_local = is_attached_directly(node) or is_passed_through(node)
     if reports and is_local and not is_over_own_network(node):
-        return Statement(
-            "a drive", "By its own report, it has no volatile write cache", _NO_CACHE, reports, (_CHECK_DRIVE,)
-        )
+        condition = "By its own report, it has no volatile write cache"
+        return Statement("a drive", condition, _NO_CACHE, reports, (_drive_check(node),))
     return None
+
+
+def _drive_check(node: Node) -> str:
+    if node.value("vwc") == "absent":
+        return "Look up whether the maker states that the drive keeps acknowledged writes in a power cut."
+    device = nvme_device(node)
+    command = f"nvme get-feature {device} -f 6" if device else f"smartctl -g wcache /dev/{node.id}"
+    return f"Read the setting again after the next power cycle ('{command}'): many drives forget it."

@@ -50,8 +50,7 @@ def volatile_cache(node: Node) -> CacheReport | None:
     """Return what the best source reports about the device's volatile write cache; None: unknown.
 
     The sources, best first: the drive itself; the driver, whose reading may be a "temporary" setting; udev, which read
-    the setting when the drive was found. If an NVMe drive has a cache and its setting was not read, the cache is
-    assumed to be on, whatever the kernel's cache_type is.
+    the setting when the drive was found. ``vwc`` only shows that an NVMe drive has a cache, not that it is on.
     """
     for what in ("drive_cache", "vwc"):
         if report := _report(node, what):
@@ -67,6 +66,18 @@ def has_volatile_cache(node: Node) -> bool | None:
         return node.write_cache == "write back"
     report = volatile_cache(node)
     return report.is_on if report is not None else None
+
+
+def is_cache_on(node: Node) -> bool | None:
+    """Return whether the volatile write cache is on; None if that is unknown. What the drive itself reports decides."""
+    report = volatile_cache(node)
+    if report is None:
+        return has_volatile_cache(node)
+    if report.reading.what == "vwc" and report.is_on:
+        return None if node.write_cache == "write through" else True
+    if report.reading.what in {"drive_cache", "vwc"}:
+        return report.is_on
+    return report.is_on or node.write_cache == "write back"
 
 
 def has_protected_cache(node: Node) -> bool:

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from fstui.model.storage import Node, Reading, SyncPath
 from fstui.storage.layers.devices import caches, health, links, models, nvme
-from fstui.storage.layers.devices.caches import cache_commands, is_declared, volatile_cache
+from fstui.storage.layers.devices.caches import cache_commands, is_cache_on, is_declared
 from fstui.storage.layers.devices.links import link
 from fstui.storage.layers.facts import number, off_reading
 from fstui.storage.layers.kinds import LayerKind
@@ -58,7 +58,7 @@ def write_placement(node: Node) -> models.WritePlacement:
     a shingled disk."""
     model = models.find(node.model)
     if model is not None:
-        logs = model.logs_without_cache and caches.has_volatile_cache(node) is False
+        logs = model.logs_without_cache and is_cache_on(node) is False
         return "log" if logs else model.write_placement
     return "log" if node.model and node.reading("grade") is None and not is_declared(node) else "in place"
 
@@ -190,7 +190,7 @@ class Drive(LayerKind, frozen=True, kw_only=True):
             return "passes", "write cache on" + (", no FUA" if node.fua is False else "")
         if node.write_cache != "write through":
             return "unknown", ""
-        if (cache := volatile_cache(node)) is not None and cache.is_on:
+        if is_cache_on(node):
             return "stops", "the kernel is set to write through, but the drive reports that its write cache is on"
         if off_reading(node, "F_FLUSH"):
             return "unknown", "write through: the host offers no flush (virtio F_FLUSH), so the kernel sends none"

@@ -13,7 +13,7 @@ from fstui.model.host import Host
 from fstui.model.quantities import rotation
 from fstui.model.storage import Medium, MediumCache, MediumClass, Node
 from fstui.storage.layers.devices import models, platforms
-from fstui.storage.layers.devices.caches import volatile_cache
+from fstui.storage.layers.devices.caches import is_cache_on
 from fstui.storage.layers.devices.disk import is_over_own_network, is_virtual
 from fstui.storage.layers.devices.links import link
 from fstui.storage.layers.devices.models import Model
@@ -145,10 +145,5 @@ def _model_source(node: Node) -> str:
 
 
 def _cache(node: Node) -> MediumCache:
-    """Return the kind of cache: none if ``vwc`` is "absent", otherwise as the kernel and the drive report it."""
-    if node.value("vwc") == "absent":
-        return "none"
-    cache_report = volatile_cache(node)
-    if node.write_cache == "write back" or (cache_report is not None and cache_report.is_on):
-        return "volatile"
-    return "none" if node.write_cache == "write through" else "unknown"
+    is_on = is_cache_on(node)
+    return "unknown" if is_on is None else "volatile" if is_on else "none"

@@ -117,7 +117,7 @@ _fuse_kind = partial(
     reason="a user-space program handles syncs; if it does not implement fsync, fsync succeeds and does nothing",
     served_by="a program of this host",
     across_network=False,
-    advice="Look up whether the program implements fsync, and run fsync-rate in the directory that holds its data.",
+    advice="Look up whether the program implements fsync. If it stores its data in a directory, run fsync-rate there.",
 )
 _NFS_SYNC = "a sync requests a commit; fstui cannot see whether the export is async and acknowledges it immediately"
 _CIFS_SYNC = "a sync requests a flush from the server; fstui cannot see what the server does"

@@ -16,7 +16,7 @@ from tests.judge.facts.test_configuration import MEMORY, ROWS, TMPFS
 
 OFF = filesystem(barrier="nobarrier")
 PROTECTED = disk(medium=Medium(class_="ssd-plp", write_cache="plp"))
-TOLD_THROUGH = disk(write_cache="write through", readings=readings(vwc="present"))
+TOLD_THROUGH = disk(write_cache="write through", readings=readings(drive_cache="on"))
 TOLD_VOLUME = disk(
     link="scsi", write_cache="write through", readings=readings(cache_type="write back", controller="stex")
 )
@@ -123,6 +123,16 @@ def test_override_is_the_only_finding_about_flushes() -> None:
     assert "sda" in finding(judgement, "write-through-override").title
     protected = replace(TOLD_THROUGH, medium=PROTECTED.medium)
     assert "write-through-override" not in rules(verdict(on_disk(None, protected)))
+
+
+@pytest.mark.parametrize(("cache", "advice"), [
+    (PROTECTED, "smartctl -a /dev/sda"),
+    (disk(medium=Medium(class_="raid-cache")), "the write caches of the drives behind the controller"),
+    (disk(link="fc", readings=readings(grade="array")), "the array's battery"),
+])  # fmt: skip
+def test_barriers_off_name_the_check_of_that_cache(cache: Node, advice: str) -> None:
+    (line,) = finding(verdict(on_disk(OFF, cache)), "barriers-off").next
+    assert advice in line and ("controller" in line) == ("controller" in advice)
 
 
 def test_barriers_of_zfs_are_switched_on_where_they_were_set() -> None:

@@ -1,6 +1,7 @@
 """Drives whose firmware was reported to lose flushed data."""
 
 import pytest
+from msgspec.structs import replace
 
 from fstui.storage.layers.devices import models
 from tests.factories.evidence import finding, rules, verdict
@@ -17,6 +18,12 @@ def test_drive_with_its_cache_on_is_flagged() -> None:
     found = finding(verdict(on_disk(None, FAULTY), step()), "known-fault")
     assert (found.verdict, found.confidence) == ("suspicious", "low")
     assert "linux-btrfs" in found.evidence[-1] and "hdparm -W 0 /dev/sda" in found.next[0]
+
+
+def test_drive_that_reports_its_cache_off_is_not_flagged() -> None:
+    """The kernel may not have noticed it: 'sdparm --clear=WCE' goes past the kernel."""
+    switched_off = replace(FAULTY, readings=readings(firmware="0A80", drive_cache="off"))
+    assert "known-fault" not in rules(verdict(on_disk(None, switched_off), step()))
 
 
 def test_mirror_has_a_copy_on_another_drive() -> None:

@@ -57,6 +57,16 @@ def test_stated_absence_of_a_volatile_cache_is_plausible(node: Node) -> None:
     assert said(node) == PLAUSIBLE
 
 
+@pytest.mark.parametrize(("node", "command"), [
+    (through(read=OFF, **SAS), "smartctl -g wcache /dev/sda"),
+    (through("nvme0n1", {"vwc": "present", "drive_cache": "off"}, link="nvme"), "nvme get-feature /dev/nvme0n1 -f 6"),
+    (through("nvme0n1", {"vwc": "absent"}, link="nvme"), "Look up whether the maker states"),
+])  # fmt: skip
+def test_drive_without_a_cache_names_a_check_that_it_supports(node: Node, command: str) -> None:
+    judgement = verdict(on_disk(filesystem(below=(node.id,)), node), step(flushes=0, device=node.id))
+    assert command in finding(judgement, "stated-durable").next[0]
+
+
 @pytest.mark.parametrize(
     ("node", "rate"),
     [
@@ -170,7 +180,7 @@ def test_azure_disk_is_recognised_by_its_place_on_the_bus() -> None:
 FLAT, LACKING = step(flushes=0), step(flushes=0, share=0.1, open_flags=("direct",))
 FLAT_BOTH = step(flushes={"sda": 0, "sdb": 0})
 CACHED = slow_volume(write_cache="write back")
-OVERRIDDEN = slow_volume(readings=readings(vwc="present"))
+OVERRIDDEN = slow_volume(readings=readings(vwc="present", drive_cache="on"))
 SYSTEM_DISK = slow_volume("Msft Virtual Disk", readings=SYSTEM)
 SECOND_CACHED = slow_volume(name="sdb", write_cache="write back")
 SECOND_UNNAMED = slow_volume("QEMU NVMe Ctrl", "sdb")

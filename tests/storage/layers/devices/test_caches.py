@@ -48,21 +48,27 @@ def test_most_reliable_source_decides(readings: dict[str, str], cache_on: bool, 
     assert (fact.is_on, fact.reading.what) == (cache_on, who)
 
 
-def test_nvme_cache_despite_write_through_setting(tmp_path: Path) -> None:
-    """The stack, the medium and the flag agree."""
+@pytest.mark.parametrize(("feature", "sync", "cache", "rule"), [
+    ("", "unknown", "unknown", "cannot-tell"), ("1", "stops", "volatile", "not-durable"),
+    ("0", "unknown", "none", None),
+])  # fmt: skip
+def test_nvme_cache_despite_write_through_setting(
+    tmp_path: Path, feature: str, sync: str, cache: str, rule: str | None
+) -> None:
+    """The stack, the medium and the flag agree. An unread feature 6 does not show that the cache is on."""
     box = Box(tmp_path)
     box.disk("nvme0n1", "pci0000:00/0000:00:01.0/nvme/nvme0", write_cache="write through")
     box.mount("/dev/nvme0n1", "/srv", "xfs")
-    told = {"nvme id-ctrl /dev/nvme0n1 -o json": ToolOutput(output='{"vwc": 1}')}
+    told = {
+        "nvme id-ctrl /dev/nvme0n1 -o json": ToolOutput(output='{"vwc": 1}'),
+        "nvme get-feature /dev/nvme0n1 -f 6": ToolOutput(output=f"Current value:{feature}"),
+    }
     found = target(survey(tmp_path, told), "/srv")
     node = found.node("nvme0n1")
-    assert (node.sync, node.reason) == (
-        "stops",
-        "the kernel is set to write through, but the drive reports that its write cache is on",
-    )
     assert node.medium is not None
-    assert node.medium.write_cache == "volatile"
-    assert "write-through-override" in {finding.rule for finding in judge(Evidence(target=found)).findings}
+    assert (node.sync, node.medium.write_cache) == (sync, cache)
+    verdicts = {finding.rule: finding.verdict for finding in judge(Evidence(target=found)).findings}
+    assert verdicts.get("write-through-override") == rule
 
 
 @pytest.mark.parametrize(("controller", "readings", "hidden"), [

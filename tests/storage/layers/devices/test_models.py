@@ -106,3 +106,8 @@ def test_virtual_disk_names_hypervisor_habit(box: Box, product: str, habit: str)
 def test_names_of_hard_disks(model: str, writes: str) -> None:
     row = models.find(model)
     assert row is not None and (row.grade, row.write_placement) == ("hard disk", writes)
+
+
+@pytest.mark.parametrize("model", ["WUS4BB038D7P3E3", "WUS5EA138ESP7E3"])
+def test_ultrastar_ssd_is_no_hard_disk(model: str) -> None:
+    assert models.find(model) is None
