@@ -31,11 +31,10 @@ async def deliver(path: Path | None, document: str | bytes, timeout_s: float | N
     if path is None:
         write_stdout(document, timeout_s)
         return
-    data = escape_lines(document).encode() if isinstance(document, str) else document
     if await files.is_stream(path):
-        _write_to_stream(path, data, timeout_s)
+        _write_to_stream(path, _bytes_of(document), timeout_s)
     else:
-        await files.write_output(path, data)
+        await files.write_output(path, _bytes_of(document))
 
 
 async def print_report(
@@ -50,14 +49,16 @@ def print_last_report(report: Report, format_: str, output: Path | None = None) 
 
 
 def deliver_last(path: Path | None, document: str | bytes) -> None:
-    """Deliver the last output of a command. A signal ends this, even if no process reads stdout.
+    """Deliver the last output of a command. A signal ends this, even if no process reads the pipe.
 
-    In a task, the first signal would only cancel the task, which has no effect while it waits in select(2).
+    In a task, the first signal would only cancel the task, which has no effect while it waits in open(2) or select(2).
     """
     if path is None:
         write_stdout(document)
+    elif asyncio.run(files.is_stream(path)):
+        _write_to_stream(path, _bytes_of(document), None)
     else:
-        asyncio.run(deliver(path, document))
+        asyncio.run(files.write_output(path, _bytes_of(document)))
 
 
 def report_command(command: Callable[..., Report | None]) -> Any:
@@ -71,6 +72,10 @@ def report_command(command: Callable[..., Report | None]) -> Any:
             print_last_report(report, format_, output)
 
     return print_returned_report
+
+
+def _bytes_of(document: str | bytes) -> bytes:
+    return escape_lines(document).encode() if isinstance(document, str) else document
 
 
 def _write_to_stream(path: Path, data: bytes, timeout_s: float | None) -> None:

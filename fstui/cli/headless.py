@@ -115,6 +115,7 @@ class HeadlessRun:
                 from fstui.runs import planner  # noqa: PLC0415  only for an existing server
 
                 plan = await planner.with_server_facts(plan, site)
+            self.interruption.release()
             await self._deliver(formats.render_report(self._options.format, plan_report(plan, site.target)))
         return 0
 

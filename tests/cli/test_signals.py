@@ -60,6 +60,17 @@ def test_a_signal_ends_a_report_that_is_not_read(number: signal.Signals, status:
     assert (process.returncode, errors.strip()) == (status, b"fstui: stopped")
 
 
+@pytest.mark.parametrize("words", [["references"], ["run", "fsync-rate", "--plan", "--simulate", "hdd-7200"]])
+def test_a_signal_ends_output_to_a_pipe_without_a_reader(words: list[str], tmp_path: Path) -> None:
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    process: Forked[bytes] = Forked([*words, "--output", str(fifo)], stderr=subprocess.PIPE)
+    assert eventually(lambda: Path(f"/proc/{process.pid}/wchan").read_text() == "wait_for_partner")
+    process.send_signal(signal.SIGTERM)
+    _, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors.splitlines()[-1]) == (143, b"fstui: stopped")
+
+
 @by_signal
 def test_a_signal_ends_a_witness_with_a_sentence(tmp_path: Path, number: signal.Signals, status: int) -> None:
     process = reading("powercut", "witness", tmp_path / "acks.log")
