@@ -20,6 +20,10 @@ class Link(Base, frozen=True, kw_only=True):
     """Properties of all disks on one kind of link. The defaults are for an unknown link."""
 
     name: str
+    path: re.Pattern[str] = re.compile("")
+    """The first row whose pattern matches the device's path in /sys/devices is the link."""
+    device_prefix: str | None = None
+    """Beginning of the kernel name of such a device. Used if no row matches the path, or if the path is not known."""
     virtual: bool = False
     """A hypervisor or this kernel provides the disk, so its rotational flag means nothing."""
     writes_through: bool = False
@@ -42,43 +46,26 @@ class Link(Base, frozen=True, kw_only=True):
 
 
 _LINKS = (
-    Link(name="sata", direct=True),
-    Link(name="sas", direct=True, drives_report_form=True),
-    Link(name="nvme", direct=True),
-    Link(name="mmc", direct=True),
-    Link(name="usb", hides_drive=True),
-    Link(name="scsi", may_be_an_array=True),
-    Link(name="fc", may_be_an_array=True, assume_array=True, own_network=True),
-    Link(name="iscsi", may_be_an_array=True, networked=True, own_network=True),
-    Link(name="virtio", virtual=True),
-    Link(name="xen", virtual=True),
-    Link(name="hyper-v", virtual=True, writes_through=True),
-    Link(name="virtual", virtual=True),
+    Link(name="usb", path=re.compile(r"/usb\d+/"), hides_drive=True),
+    Link(name="nvme", path=re.compile(r"/nvme\d+/|/nvme-subsystem/"), device_prefix="nvme", direct=True),
+    Link(name="sata", path=re.compile(r"/ata\d+/"), direct=True),
+    Link(name="sas", path=re.compile(r"/end_device-|/sas_|/expander-"), direct=True, drives_report_form=True),
+    Link(name="fc", path=re.compile(r"/rport-"), may_be_an_array=True, assume_array=True, own_network=True),
+    Link(name="iscsi", path=re.compile(r"/session\d+/"), may_be_an_array=True, networked=True, own_network=True),
+    Link(name="virtio", path=re.compile(r"/virtio\d+/"), device_prefix="vd", virtual=True),
+    Link(name="mmc", path=re.compile(r"/mmc\d+"), device_prefix="mmcblk", direct=True),
+    Link(name="xen", path=re.compile(r"/vbd-\d+|/xen"), device_prefix="xvd", virtual=True),
+    Link(name="hyper-v", path=re.compile(r"(?i)/vmbus|/MSFT1000:"), virtual=True, writes_through=True),
+    Link(name="scsi", path=re.compile(r"/host\d+/"), may_be_an_array=True),
+    Link(name="virtual", path=re.compile(r"/devices/virtual/"), virtual=True),
 )
+_UNKNOWN = Link(name="")
 _LINKS_BY_NAME = {link.name: link for link in _LINKS}
 
 
 def link(name: str | None) -> Link:
-    return _LINKS_BY_NAME.get(name or "") or Link(name=name or "")
+    return _LINKS_BY_NAME.get(name or "", _UNKNOWN)
 
-
-_BY_PATH = (
-    (re.compile(r"/usb\d+/"), "usb"),
-    (re.compile(r"/nvme\d+/|/nvme-subsystem/"), "nvme"),
-    (re.compile(r"/ata\d+/"), "sata"),
-    (re.compile(r"/end_device-|/sas_|/expander-"), "sas"),
-    (re.compile(r"/rport-"), "fc"),
-    (re.compile(r"/session\d+/"), "iscsi"),
-    (re.compile(r"/virtio\d+/"), "virtio"),
-    (re.compile(r"/mmc\d+"), "mmc"),
-    (re.compile(r"/vbd-\d+|/xen"), "xen"),
-    (re.compile(r"/vmbus|/MSFT1000:", re.IGNORECASE), "hyper-v"),
-    (re.compile(r"/host\d+/"), "scsi"),
-    (re.compile(r"/devices/virtual/"), "virtual"),
-)
-"""The first pattern that matches the device's path in /sys/devices names the link."""
-# used if no pattern matches the path, or if the path is not known
-_BY_NAME = (("vd", "virtio"), ("nvme", "nvme"), ("mmcblk", "mmc"), ("xvd", "xen"))
 
 _ATA = r"/ata(\d+)/"
 _SAS_PORT = r"(.*/port-[\d:]+)/end_device-"
@@ -102,8 +89,8 @@ def path_of(tree: Tree, name: str) -> str:
 
 
 def link_of(path: str, name: str) -> str | None:
-    by_path = (link for pattern, link in _BY_PATH if pattern.search(path))
-    by_name = (link for start, link in _BY_NAME if name.startswith(start))
+    by_path = (link.name for link in _LINKS if link.path.search(path))
+    by_name = (link.name for link in _LINKS if link.device_prefix and name.startswith(link.device_prefix))
     return next(by_path, next(by_name, None))
 
 

@@ -52,7 +52,9 @@ class ExtReader(FilesystemReader):
         data = next((option.removeprefix("data=") for option in options if option.startswith("data=")), None)
         if data is not None:
             readings.append(Reading(what="data", value=data, path=path))
-        return (*readings, *_journal_reading(self.tree, device, data, path))
+        if text:  # the full list contains data= if and only if there is a journal
+            readings.append(Reading(what="journal", value="no" if data is None else "yes", path=path))
+        return tuple(readings)
 
     def fault_readings(self, device: str) -> tuple[Reading, ...]:
         """Return ``errors_count`` if the kernel found errors since the last e2fsck."""
@@ -76,19 +78,6 @@ def _unseen_journal(tree: Tree, device: str) -> tuple[Reading, ...]:
     if tree.integer(task) is None or not journals or any(name.startswith(f"{device}-") for name in journals):
         return ()
     return (Reading(what=DEVICE_UNSEEN, value="journal", path=task),)
-
-
-def _journal_reading(tree: Tree, device: str, data: str | None, options_path: str) -> tuple[Reading, ...]:
-    internal = f"/proc/fs/jbd2/{device}-8"
-    if tree.exists(internal):
-        return (Reading(what="journal", value="yes", path=internal),)
-    task = _journal_task(device)
-    if (tree.integer(task) or 0) > 0:  # the journal is on a device of its own
-        return (Reading(what="journal", value="yes", path=task),)
-    # only the full list of options shows whether there is a journal: it contains data= if and only if there is one
-    if options_path == MOUNTINFO:
-        return ()
-    return (Reading(what="journal", value="yes" if data is not None else "no", path=options_path),)
 
 
 def _journal_task(device: str) -> str:
