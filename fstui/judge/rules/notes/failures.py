@@ -7,12 +7,11 @@ from fstui.judge import words
 from fstui.judge.declaration import Conclusion, rule
 from fstui.judge.facts import Case
 from fstui.judge.facts.steps import SYNC_CALLS, WRITE_CALLS
-from fstui.judge.speed.stalls import is_due_to_freeze, without_cpu_ns
 from fstui.measure.wire.stdio import SHUTDOWN_ERRNOS
 from fstui.model.quantities import count, counted, duration_ns, seconds
-from fstui.model.steps import Failure, Step
+from fstui.model.steps import Failure, PendingOperation, Step
 
-MIN_BLOCKED_NS = 1_000_000_000
+MIN_BLOCKED_S = 1.0
 MIN_TIMES_P50 = 5
 """An operation counts as blocked if it takes at least this many times the p50."""
 _OTHER_CALLS = frozenset({"chdir", "fallocate", "mmap", "open"})
@@ -165,53 +164,40 @@ def _is_step_failure(error: Failure) -> bool:
     return error.call not in SYNC_CALLS | WRITE_CALLS and error.errno not in _UNSUPPORTED_ERRNOS | SHUTDOWN_ERRNOS
 
 
-@rule(order=25, precedes_verdict=True)
+@rule(order=25)
 def stood_still(case: Case) -> Iterator[Conclusion]:
-    """* cannot-tell, high confidence: an operation never returned
-    * a note: every operation returned
+    """*cannot-tell, high confidence*
 
     ## What it means
-    One operation took at least half of its step, or had not returned when fstui stopped waiting. If an operation never
-    returned, the storage may be gone.
+    One operation had not returned when fstui stopped waiting, so all I/O stopped. The storage may be gone.
 
     ## How it was measured
-    Both of these are true for the longest operation:
-
-    - It took at least 1 s, and at least five times as long as the median (p50).
-    - It took at least half of the step, or it never returned.
-
-    Time in which fstui waited for a CPU, or was stopped by a signal, does not count.
+    fstui waited for the operation for at least 1 s, and for at least five times the median (p50).
 
     ## What it proves, and what it does not
     Earlier acknowledgements prove nothing about storage that no longer responds. The cause may be above the disk:
 
     - a frozen filesystem (`fsfreeze`, a snapshot) or a full journal
     - a limit of the cgroup
-    - a checkpoint of a database
 
-    If the device did other work during that time, the device was not the cause.
+    If the device did other work during that time, the device was not the cause. If a long operation returned, see
+    `is-it-slow`.
 
     ## What to do next
     `dmesg` names blocked tasks. `fstui watch`, as root, shows which process waits for which device.
     """
-    blocked = [step for step in case.steps.all if _blocked_ns(step)]
+    blocked = [(step, step.unanswered) for step in case.steps.all if step.unanswered and _is_blocked(step)]
     if not blocked:
         return
-    worst = max(blocked, key=_longest_ns)
-    duration = duration_ns(_longest_ns(worst))
-    unanswered = worst.unanswered
-    step_duration = seconds(worst.elapsed_s)
-    may_be_checkpoint = worst.settings.operation_name and not is_due_to_freeze(worst, _longest_ns(worst))
-    checkpoint = " This may be a checkpoint of the database." if may_be_checkpoint else ""
+    worst, pending = max(blocked, key=lambda item: item[1].elapsed_s)
+    duration = duration_ns(1e9 * pending.elapsed_s)
     yield Conclusion(
-        title=f"all I/O stopped for {duration}" if unanswered else f"one operation took {duration}",
-        sentence=f"All I/O of {worst.name} stopped for {duration} of {step_duration}: {unanswered.call} had not "
-        "returned when fstui stopped waiting."
-        if unanswered
-        else f"One operation of {worst.name} took {duration} of the {step_duration} of this step.{checkpoint}",
-        verdict="cannot-tell" if unanswered else None,
-        steps=blocked,
-        evidence=(line for step in blocked for line in _evidence_lines(step)),
+        title=f"all I/O stopped for {duration}",
+        sentence=f"All I/O of {worst.name} stopped for {duration} of {seconds(worst.elapsed_s)}: {pending.call} had "
+        "not returned when fstui stopped waiting.",
+        verdict="cannot-tell",
+        steps=[step for step, _ in blocked],
+        evidence=(line for step, operation in blocked for line in _evidence_lines(step, operation)),
         next=(
             "Look at the kernel's log: 'dmesg' names blocked tasks.",
             "See which process waits for which device: 'sudo fstui watch'. fsfreeze and snapshots delay every write.",
@@ -219,27 +205,16 @@ def stood_still(case: Case) -> Iterator[Conclusion]:
     )
 
 
-def _longest_ns(step: Step) -> int:
-    return round(step.unanswered.elapsed_s * 1e9) if step.unanswered else step.latency_ns.max if step.latency_ns else 0
-
-
-def _blocked_ns(step: Step) -> int:
-    """Return how long one operation blocked all others, less the waits for a CPU; 0 if that was short."""
-    longest_ns, at_least_ns = _longest_ns(step), 0.0
-    if not step.unanswered:
-        longest_ns -= without_cpu_ns(step)
-        at_least_ns = step.elapsed_s * 1e9 / 2
-        if step.writers > 1 or not step.latency_ns or not step.settings.uniform:
-            return 0
-    usual_ns = 0
+def _is_blocked(step: Step) -> bool:
+    usual_s = 0.0
     if step.latency_ns and step.ops > 2:  # of two operations, the p50 may be the blocked one
-        usual_ns = step.latency_ns.p50
-    return longest_ns if longest_ns >= max(MIN_BLOCKED_NS, at_least_ns, MIN_TIMES_P50 * usual_ns) else 0
+        usual_s = step.latency_ns.p50 / 1e9
+    return step.unanswered is not None and step.unanswered.elapsed_s >= max(MIN_BLOCKED_S, MIN_TIMES_P50 * usual_s)
 
 
-def _evidence_lines(step: Step) -> Iterator[str]:
-    duration = duration_ns(_longest_ns(step))
-    yield f"{step.name}: {count(step.ops)} operations in {seconds(step.elapsed_s)}, one of {duration}"
+def _evidence_lines(step: Step, operation: PendingOperation) -> Iterator[str]:
+    duration = duration_ns(1e9 * operation.elapsed_s)
+    yield f"{step.name}: {count(step.ops)} operations in {seconds(step.elapsed_s)}, then one of {duration}"
     for device in step.counters:
         if not step.settings.operation_name and device.flushes and device.flushes > 2 * step.ops:
             yield f"{device.device} counted {count(device.flushes)} flushes in that time, most for other processes"

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from fstui.measure.kinds.dirty_flush import DirtyFlush
 from fstui.measure.kinds.sysbench import Sysbench
 from fstui.model.steps import Failure, PendingOperation, Step
 from tests.factories.evidence import finding, rules, verdict
@@ -161,24 +160,10 @@ def test_operation_that_never_returned_gives_cannot_tell() -> None:
     assert verdict(None, step(flushes=0.0), FROZEN).verdict == "not-durable"  # missing flushes outweigh it
 
 
-def test_long_operation_comes_first_but_decides_nothing() -> None:
-    thawed = held(10.0, 13.0, ops=1, p50_s=10.0)
-    judged = verdict(None, thawed)
-    assert judged.verdict == "cannot-tell"
-    assert judged.sentence.startswith("One operation of commits took 10.0 s of the 13.0 s of this step.")
-    assert verdict(None, step(), thawed).verdict == "consistent"
-
-
-def test_a_stall_has_the_same_time_in_both_answers() -> None:
-    judged = verdict(None, step(), held(1.6, 2.0, cpu_wait_ns=150_000_000))
-    assert finding(judged, "stood-still").title == "one operation took 1.6 s"
-    assert judged.speed.title.startswith("1.6 s for one operation")
-
-
 @pytest.mark.parametrize(
     ("done", "named"),
     [
-        (replace(held(10.0, 13.0, ops=1), counters=(counted("sda", 725, 0),)), True),
+        (replace(FROZEN, ops=1, counters=(counted("sda", 725, 0),)), True),
         # MariaDB sends several flushes for each transaction
         (replace(step(ops=131, flushes=3.6, status="stopped"), unanswered=NEVER, settings=MARIADB), False),
     ],
@@ -193,16 +178,11 @@ def test_work_of_the_device_for_others_is_named(done: Step, named: bool) -> None
 @pytest.mark.parametrize(
     "fine",
     [
-        held(0.9, 1.0),
-        held(1.5, 10.0),
-        held(2.1, 4.0, p50_s=2.0, ops=3),
-        held(2.0, 3.0, stolen_ns=1_900_000_000),
-        held(10.0, 13.0, writers=4),
-        held(10.0, 13.0, settings=DirtyFlush()),
+        held(10.0, 13.0),
         held(0.02, 1.0, unanswered=PendingOperation(call="fdatasync", elapsed_s=0.6), status="stopped"),
         held(2.5, 90.0, p50_s=2.0, unanswered=PendingOperation(call="fdatasync", elapsed_s=1.9), status="stopped"),
     ],
-    ids=["short", "a part", "slow", "without a cpu", "of several", "growing amounts", "a moment", "slow, and stopped"],
+    ids=["it returned", "a moment", "slow, and stopped"],
 )
 def test_slow_or_short_operations_did_not_stop_io(fine: Step) -> None:
     assert "stood-still" not in rules(verdict(None, step(), fine))
