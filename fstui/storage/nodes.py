@@ -1,7 +1,6 @@
 """Describe block devices and mounted filesystems as layers of a stack, with the reader of each kind."""
 
-from collections.abc import Mapping
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from fstui.model.storage import Node
 from fstui.proc import Mount
@@ -20,18 +19,13 @@ _WRITE_CACHES: dict[str, Literal["write back", "write through"]] = {
 }
 
 
-class SurveyedLayer(NamedTuple):
-    """A layer whose ``sync`` is not set yet, and the layers below it that are neither devices nor mounts."""
-
-    node: Node
-    identity: str
-    """What distinguishes the layer from others of its kind: serial, wwid, uuid, cache settings."""
-    roles: Mapping[str, str] = {}
-    other_layers: tuple[Node, ...] = ()
+SurveyedLayer = tuple[Node, LayerDescription]
+"""A layer whose ``sync`` is not set yet, and its description. ``below`` has kernel names, ``mount:…``, and ids of
+``other_layers``."""
 
 
 def device_node(name: str, readers: Readers) -> SurveyedLayer:
-    """Return the device with that kernel name. Its field ``below`` has kernel names and ids of ``other_layers``."""
+    """Return the device with that kernel name."""
     disk_name = readers.sources.names.whole_device(name)
     if name != disk_name:
         return _partition(name, disk_name, readers.sources.tree)
@@ -49,6 +43,7 @@ def device_node(name: str, readers: Readers) -> SurveyedLayer:
         kind=description.kind,
         name=description.label or name,
         below=description.below,
+        below_roles=dict(description.roles),
         model=description.model,
         link=description.link,
         rotational=_flag(values.get("rotational")),
@@ -60,16 +55,15 @@ def device_node(name: str, readers: Readers) -> SurveyedLayer:
         size_bytes=_size(tree, f"/sys/block/{name}"),
     )
     # computed before the output of tools is added, because the identity must not depend on which user runs fstui
-    identity = _identity(description, node)
-    node, roles = reader.with_tool_output(node, description.roles)
-    return SurveyedLayer(node, identity, roles, description.other_layers)
+    description = description._replace(identity=_identity(description, node))
+    return reader.with_tool_output(node), description
 
 
 def _partition(name: str, disk_name: str, tree: Tree) -> SurveyedLayer:
     directory = f"/sys/class/block/{name}"
     readings = without_none([tree.reading("iostats", f"/sys/block/{disk_name}/queue/iostats")])
     node = disk.PARTITION.node(name, name, below=(disk_name,), readings=readings, size_bytes=_size(tree, directory))
-    return SurveyedLayer(node, f"partition {tree.stripped(f'{directory}/partition') or name}")
+    return node, LayerDescription(identity=f"partition {tree.stripped(f'{directory}/partition') or name}")
 
 
 def _counts_flushes(tree: Tree, name: str) -> bool:
@@ -99,7 +93,7 @@ _SINGLE_FILES = frozenset({"/etc/hosts", "/etc/hostname", "/etc/resolv.conf"})
 
 
 def filesystem_node(mount: Mount, readers: Readers) -> SurveyedLayer:
-    """Return the filesystem of that mount. Its field ``below`` has the ids of all layers directly below."""
+    """Return the filesystem of that mount."""
     description = readers.filesystem_reader(mount.fstype).read(mount)
     node = Node(
         id=f"mount:{mount.mount_point}",
@@ -107,10 +101,11 @@ def filesystem_node(mount: Mount, readers: Readers) -> SurveyedLayer:
         kind=mount.fstype,
         name=mount.mount_point,
         below=description.below,
+        below_roles=dict(description.roles),
         state=description.state,
         readings=description.readings,
     )
-    return SurveyedLayer(node, mount.fstype, description.roles, description.other_layers)
+    return node, description._replace(identity=mount.fstype)
 
 
 def types_without_device(tree: Tree) -> frozenset[str]:

@@ -6,7 +6,7 @@ passes what only tools can report (``tool_output``).
 
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -122,11 +122,12 @@ class Graph:
             layer = filesystem_node(self._by_mount_point[node_id.removeprefix("mount:")], self.readers)
         else:
             layer = device_node(node_id, self.readers)
-        node, self._identities[node_id], roles, other_layers = layer
+        node, description = layer
+        self._identities[node_id] = description.identity
+        for other in description.other_layers:
+            self._other_layers.setdefault(other.id, other)
         sync, reason = sync_of(node)
-        for other in other_layers:
-            self._other_layers.setdefault(other.id, _with_roles(other, roles))
-        return _with_roles(msgspec.structs.replace(node, sync=sync, reason=reason), roles)
+        return msgspec.structs.replace(node, sync=sync, reason=reason)
 
     def _finish(self, draft: Node, nodes_below: tuple[Node, ...]) -> Node:
         is_lowest = not nodes_below and draft.layer != "filesystem"
@@ -149,11 +150,6 @@ class Graph:
         durable_ids = {layer.id for lower in durable_layers for layer in self.stack(lower.id)}
         with_cache = (lower for lower in below if lower.write_cache == "write back")
         return next((lower for lower in with_cache if lower.id not in durable_ids), None)
-
-
-def _with_roles(node: Node, roles: Mapping[str, str]) -> Node:
-    roles_below = {node_id: role for node_id, role in roles.items() if node_id in node.below}
-    return msgspec.structs.replace(node, below_roles=roles_below)
 
 
 def _medium(node: Node, host: Host) -> Medium:

@@ -78,9 +78,9 @@ class DeviceReader(Reader):
     def read(self, name: str) -> LayerDescription:
         return LayerDescription(self.slaves(name), self.queue_readings(name))
 
-    def with_tool_output(self, node: Node, roles: Mapping[str, str]) -> tuple[Node, Mapping[str, str]]:
-        """Return the device and the roles of the devices below, completed by what tools reported."""
-        return node, roles
+    def with_tool_output(self, node: Node) -> Node:
+        """Return the device, completed by what tools reported."""
+        return node
 
     def slaves(self, name: str) -> tuple[str, ...]:
         return self.tree.names(f"/sys/block/{name}/slaves")

@@ -11,7 +11,7 @@ supports reliable writes, which the driver uses for FUA (drivers/mmc/core/block.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from fstui.model.storage import Node, Reading, SyncPath
 from fstui.storage.layers.devices import caches, health, links, models, nvme
@@ -110,11 +110,9 @@ class DiskReader(DeviceReader):
     def worth_listing(self, node: Node) -> bool:
         return nvme.controller_of(node.id) is None  # a multipath head represents its paths
 
-    def with_tool_output(self, node: Node, roles: Mapping[str, str]) -> tuple[Node, Mapping[str, str]]:
+    def with_tool_output(self, node: Node) -> Node:
         outputs = self.sources.tool_outputs
-        return with_readings(
-            node, (*caches.cache_readings(node, outputs), *health.health_readings(node, outputs))
-        ), roles
+        return with_readings(node, (*caches.cache_readings(node, outputs), *health.health_readings(node, outputs)))
 
 
 def _feature_readings(tree: Tree, directory: str) -> tuple[Reading, ...]:

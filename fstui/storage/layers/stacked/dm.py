@@ -109,7 +109,7 @@ class DmReader(DeviceReader):
         path = f"/sys/block/{name}/mq"
         return (Reading(what="request_based", value="yes" if self.tree.exists(path) else "no", path=path),)
 
-    def with_tool_output(self, node: Node, roles: Mapping[str, str]) -> tuple[Node, Mapping[str, str]]:
+    def with_tool_output(self, node: Node) -> Node:
         """Replace the target and the roles with those from the table, which is more reliable than names.
 
         Roles by name are kept only if the names identified the right target.
@@ -121,12 +121,14 @@ class DmReader(DeviceReader):
             missing = tool_output.missing_reading(
                 "the device-mapper table", [dm_tables.COMMAND], self.sources.tool_outputs
             )
-            return (node if has_output else with_readings(node, (missing,))), roles
-        by_number = self.sources.names.by_number
+            return node if has_output else with_readings(node, (missing,))
         readings = (*table.readings, *(reading for reading in node.readings if reading.what != "target"))
-        completed = msgspec.structs.replace(node, kind=table.kind, readings=readings)
-        by_table = {below: role for number, role in table.roles.items() if (below := by_number(number)) is not None}
-        return completed, {**(roles if table.kind == node.kind else {}), **by_table}
+        roles = dict(node.below_roles) if table.kind == node.kind else {}
+        for number, role in table.roles.items():
+            below = self.sources.names.by_number(number)
+            if below is not None and below in node.below:
+                roles[below] = role
+        return msgspec.structs.replace(node, kind=table.kind, readings=readings, below_roles=roles)
 
     @cached_property
     def _tables(self) -> Mapping[str, DmTable]:

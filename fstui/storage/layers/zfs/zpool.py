@@ -122,28 +122,29 @@ class Pools:
         else:
             has_slog = any(vdev.role == "slog" for vdev in status.vdevs)
             reason = "the intent log is on " + ("a device of its own (SLOG)" if has_slog else "the pool's own disks")
-        is_striped = sum(vdev.role is None for vdev in status.vdevs) > 1
-        below = tuple(members.add(vdev, vdev.role or ("stripe" if is_striped else None)) for vdev in status.vdevs)
+        default_role = "stripe" if sum(vdev.role is None for vdev in status.vdevs) > 1 else None
+        roles = {members.add(vdev, vdev.role or default_role): vdev.role or default_role for vdev in status.vdevs}
+        below = tuple(roles)
         pool = kind("zpool").node(
             f"pool:{name}",
             name,
             below=below,
+            below_roles={member: role for member, role in roles.items() if role is not None},
             sync="stops" if dropping_parameter else "passes" if below else "unknown",
             reason=f"{dropping_parameter.what}=1" if dropping_parameter else reason,
             state=status.state,
             readings=readings,
         )
-        return LayerDescription((pool.id,), other_layers=(pool, *members.layers), roles=members.roles)
+        return LayerDescription((pool.id,), other_layers=(pool, *members.layers))
 
 
 class Members:
-    """Collects the layers and the roles of the vdevs of one pool."""
+    """Collects the layers of the vdevs of one pool."""
 
     def __init__(self, sources: Sources, pool: str) -> None:
         self._sources, self._pool = sources, pool
         self.layers: list[Node] = []
         """The layers that are not block devices: groups, files and missing disks."""
-        self.roles: dict[str, str] = {}
 
     def add(self, vdev: Vdev, role: str | None) -> str:
         """Return the id of a vdev's layer. A group, a file and a missing disk get a layer of their own."""
@@ -152,8 +153,6 @@ class Members:
             layer = self._layer(vdev, role)
             self.layers.append(layer)
             node_id = layer.id
-        if role is not None:
-            self.roles[node_id] = role
         return node_id
 
     def _layer(self, vdev: Vdev, role: str | None) -> Node:
@@ -172,6 +171,7 @@ class Members:
             vdev.name,
             layer="pool",
             below=below,
+            below_roles=dict.fromkeys(below, child_role),
             sync="passes" if below else "unknown",
             reason="a flush goes to every disk" if below else "this disk is not here",
             state=(*vdev.trouble, *trouble_of_children),

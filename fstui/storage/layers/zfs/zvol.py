@@ -31,8 +31,8 @@ class VolumeReader(DeviceReader):
         readings = (*without_none([name_reading, replay]), *barrier_reading(self.tree), *self.queue_readings(name))
         return pool._replace(readings=readings, label=volume or "")
 
-    def with_tool_output(self, node: Node, roles: Mapping[str, str]) -> tuple[Node, Mapping[str, str]]:
-        return with_readings(node, self._pools.properties.get(node.value("volume") or "", ())), roles
+    def with_tool_output(self, node: Node) -> Node:
+        return with_readings(node, self._pools.properties.get(node.value("volume") or "", ()))
 
     @cached_property
     def _pools(self) -> Pools:
