@@ -12,8 +12,9 @@ from typing import Any
 
 from fstui import proc
 from fstui.databases.connections import Connection, DatabaseError
-from fstui.databases.sql import Family, address, environment, family_of, query, tls_files
+from fstui.databases.sql import Family, address, client_settings, family_of, query
 from fstui.measure.kinds.servers import KINDS, Server, kind_of_version
+from fstui.state.workspace import HeldDirectory
 from fstui.storage.process import mapped_stubs
 from fstui.storage.tree import Tree
 
@@ -41,18 +42,18 @@ async def read_facts(
     workspace: str,
     title: str = "",
     options: Mapping[str, Any] = MappingProxyType({}),
-    command_prefix: Sequence[str] = (),
+    directory: HeldDirectory | None = None,
     first_statements: Sequence[str] = (),
 ) -> Server:
     """Return the server's kind, title, location and the variables that decide its durability.
 
     ``where``: ``throwaway`` if fstui started the server, ``existing`` if it already ran. ``workspace``: the run's
     directory. ``options``: the options on the server's command line. ``first_statements``: statements to execute before
-    the queries. ``command_prefix``: see ``query``. Raises DatabaseError, also if an option is not in force or the
-    server is of another kind.
+    the queries. ``directory``: see ``query``. Raises DatabaseError, also if an option is not in force or the server is
+    of another kind.
     """
     family = family_of(connection)
-    rows = await query(sysbench, connection, [*first_statements, *family.variable_queries(options)], command_prefix)
+    rows = await query(sysbench, connection, [*first_statements, *family.variable_queries(options)], directory)
     variables = {name.lower(): value for name, value in rows}
     if ignored := list(ignored_options(options, variables)):
         raise DatabaseError(f"{title or KINDS[kind].title} did not accept its options: {'; '.join(ignored)}")
@@ -84,11 +85,7 @@ def _version(variables: Mapping[str, str]) -> str:
 def probe_settings(sysbench: str, connection: Connection, server: Server) -> dict[str, Any]:
     family = family_of(connection)
     return {
-        "sysbench": sysbench,
-        "connection": family.sysbench_options(connection),
-        "secrets": family.secrets(connection),
-        "environment": environment(connection),
-        "tls": tls_files(connection),
+        **client_settings(sysbench, connection),
         "scripts": {name: (files(__package__) / name).read_text() for name in ("sql.lua", "schemas.lua")},
         "waits": "\n".join(family.file_io_queries(server.kind, _version(server.variables))),
     }

@@ -6,7 +6,7 @@ import errno
 import os
 import re
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -96,22 +96,14 @@ async def find_sysbench() -> str:
     return path
 
 
-async def output_of(
-    program: str,
-    *arguments: str,
-    stdin: str = "",
-    environment: Mapping[str, str] | None = None,
-    directory: str | None = None,
-) -> tuple[int, str]:
+async def output_of(program: str, *arguments: str) -> tuple[int, str]:
     """Run a tool. Return its status (-1 after TOOL_TIMEOUT_S), and stdout and stderr in one text."""
     import sh  # noqa: PLC0415  slow to import, and only needed for databases
 
     try:
         running = sh.Command(program)(
             *arguments,
-            _in=stdin,
-            _env={**os.environ, **(environment or {})},
-            _cwd=directory,
+            _in="",
             _err_to_out=True,
             _tty_out=False,
             _new_session=True,

@@ -1,26 +1,23 @@
 """Run SQL statements with sysbench as the client. Every step on a database needs sysbench anyway."""
 
-import re
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from importlib.resources import as_file, files
 from pathlib import Path
+from typing import Any
 
 from fstui.databases.connections import Connection, DatabaseError
 from fstui.databases.mysql import MySQL
 from fstui.databases.postgresql import PostgreSQL
-from fstui.databases.programs import output_of
+from fstui.measure.children import call_helper
 from fstui.measure.kinds.servers import Driver
-from fstui.model.errors import Refused
-from fstui.state.workspace import Workspace
+from fstui.measure.wire.stdio import ProgramError
+from fstui.model.errors import Refused, sentence_of
+from fstui.state.workspace import HeldDirectory, Workspace
 
 Family = MySQL | PostgreSQL
 FAMILIES: dict[Driver, Family] = {"mysql": MySQL(), "pgsql": PostgreSQL()}
-_FATAL = re.compile(r"^(?:FATAL|ALERT): (.*)$", re.MULTILINE)
-_NO_REASON = re.compile(r"`.*' function failed: |failed query was: ")
-"""The start of messages that contain only the name of a script's function, or the statement."""
-_PREFIX = re.compile(r"error |PQ\w+\(\) failed: \d+ |Connection to database failed: (?:.*FATAL:  )?")
-"""Text that sysbench and libpq print before the server's own message."""
+_TIMEOUT_S = 20.0
+"""Longer than the time limit of a query in the child program."""
 
 
 def family_of(connection: Connection) -> Family:
@@ -28,52 +25,40 @@ def family_of(connection: Connection) -> Family:
 
 
 async def query(
-    program: str, connection: Connection, statements: Sequence[str], command_prefix: Sequence[str] = ()
+    sysbench: str, connection: Connection, statements: Sequence[str], directory: HeldDirectory | None = None
 ) -> list[tuple[str, ...]]:
-    """Run statements of one line each and return all rows. ``command_prefix``: words before the program.
+    """Run statements of one line each and return all rows. ``directory``: the working directory of sysbench.
 
     Raises DatabaseError.
     """
-    family = family_of(connection)
-    with as_file(files(__package__) / "sql.lua") as script:
-        async with _tls_directory(connection) as directory:
-            command, *arguments = (*command_prefix, program)
-            status, text = await output_of(
-                command,
-                *arguments,
-                str(script),
-                *family.sysbench_options(connection),
-                "--config-file=/dev/stdin",
-                "query",
-                stdin=family.secrets(connection),
-                directory=directory,
-                environment={"FSTUI_SQL": "\n".join(statements), **environment(connection)},
-            )
-    if status:
-        raise DatabaseError(server_error(text) or f"sysbench ended with status {status}")
-    return [tuple(line.split("\t")[1:]) for line in text.splitlines() if line.startswith("row\t")]
-
-
-@asynccontextmanager
-async def _tls_directory(connection: Connection) -> AsyncIterator[str | None]:
-    """Yield a directory with links to the PEM files of TLS; None without TLS. Raises DatabaseError."""
-    if connection.tls is None:
-        yield None
-        return
+    workspace = None
     try:
-        workspace = await Workspace.create_temporary()  # it is in the ledger, and is removed even if fstui is killed
-    except Refused as refusal:
-        raise DatabaseError(str(refusal)) from None
-    try:
-        _link_files(tls_files(connection), workspace.held_directory.path)
-        yield workspace.held_directory.path
+        if connection.tls:  # sysbench expects the PEM files in its working directory
+            workspace = await Workspace.create_temporary()
+            directory = workspace.held_directory
+        place = directory.as_settings if directory else None
+        with as_file(files(__package__) / "sql.lua") as script:
+            arguments = (place, client_settings(sysbench, connection), statements, str(script))
+            helper = "measure.helpers.sysbench_program.query_in"
+            rows = await call_helper(helper, *arguments, timeout_s=_TIMEOUT_S, where=address(connection))
+    except (ProgramError, Refused, OSError) as error:
+        raise DatabaseError(sentence_of(error)) from None
     finally:
-        await workspace.remove()
+        if workspace:
+            await workspace.remove()
+    return list(rows)
 
 
-def _link_files(files_by_name: Mapping[str, str], directory: str) -> None:
-    for name, path in files_by_name.items():
-        Path(directory, name).symlink_to(path)
+def client_settings(sysbench: str, connection: Connection) -> dict[str, Any]:
+    """Return the settings with which child programs start sysbench as a client."""
+    family = family_of(connection)
+    return {
+        "sysbench": sysbench,
+        "connection": family.sysbench_options(connection),
+        "secrets": family.secrets(connection),
+        "environment": environment(connection),
+        "tls": tls_files(connection),
+    }
 
 
 def address(connection: Connection) -> str:
@@ -101,9 +86,3 @@ def tls_files(connection: Connection) -> dict[str, str]:
         return {}
     paths = {"cacert": tls.ca, "client-cert": tls.certificate, "client-key": tls.key}
     return {f"{name}.pem": str(Path(path).absolute()) for name, path in paths.items()}
-
-
-def server_error(text: str) -> str:
-    """Return the error in sysbench's output: the last FATAL line that is not about its script or the statement."""
-    reasons = [reason for reason in _FATAL.findall(text) if not _NO_REASON.match(reason)]
-    return _PREFIX.sub("", reasons[-1], count=1) if reasons else ""

@@ -37,11 +37,6 @@ START_SYNCS = 2000
 """More syncs than a server needs to start in an empty directory. MySQL 9.7 issues 752, one after another."""
 CWD = "/proc/self/cwd"
 """The run's directory, for clients that have it as their working directory."""
-_ENTER_SCRIPT = """cd -P -- "$1" && [ "$(stat -c %d:%i .)" = "$2" ] || {
-  echo "FATAL: $1: another directory has taken its place"; exit 1; }
-shift 2; exec "$@"
-"""
-"""Enter the directory $1 if it has the device and inode $2, then run a command there."""
 
 
 def start_limit_s(sync_s: float) -> float:
@@ -134,7 +129,7 @@ class ThrowawayServer:
             workspace=workspace.path,
             title=self._program.title,
             options=settings.options,
-            command_prefix=command_prefix(workspace),
+            directory=workspace,
             first_statements=self._family.create_statements,
         )
         data = f"{workspace.path}/{self._name}"
@@ -185,11 +180,6 @@ class ThrowawayServer:
         self._keeper.abandon()
         waited = seconds(time.monotonic() - start)
         return f"{self._program.title} (process {self.pid}) did not end within {waited}"
-
-
-def command_prefix(workspace: HeldDirectory) -> list[str]:
-    """Return the words that, placed before a command line, start the program in the run's directory."""
-    return ["sh", "-c", _ENTER_SCRIPT, "sh", workspace.path, f"{workspace.device}:{workspace.inode}"]
 
 
 def server_user(users: tuple[str, ...]) -> str | None:

@@ -19,7 +19,7 @@ PERCONA = {"version": "8.0.36-28", "version_comment": "Percona Server (GPL)"}
 
 
 def described(monkeypatch: pytest.MonkeyPatch, kind: str, variables: dict[str, str]) -> Server:
-    async def answer(program: str, connection: Connection, statements: Sequence[str], command_prefix: Any) -> Any:
+    async def answer(program: str, connection: Connection, statements: Sequence[str], directory: Any) -> Any:
         return list(variables.items())
 
     monkeypatch.setattr(facts, "query", answer)

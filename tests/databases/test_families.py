@@ -13,7 +13,7 @@ from fstui.databases.existing import find_connection, with_current_password
 from fstui.databases.mysql import MySQL
 from fstui.databases.postgresql import PostgreSQL
 from fstui.databases.programs import ServerProgram
-from fstui.databases.sql import FAMILIES, address, environment, family_of, query, server_error
+from fstui.databases.sql import FAMILIES, address, environment, family_of, query
 from fstui.measure.kinds.servers import KINDS, ServerName, kind_of_version
 from fstui.measure.kinds.sysbench import Sysbench
 from fstui.model.errors import Refused
@@ -96,29 +96,6 @@ def test_throwaway_postgresql_listens_only_on_its_socket() -> None:
     settings = Sysbench(server="postgresql", options={"full_page_writes": True})
     words = PostgreSQL().command_line(program, "/t/data", "/t/.s.PGSQL.5432", settings)
     assert {"listen_addresses=", "unix_socket_directories=/t", "full_page_writes=on"} <= set(words)
-
-
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("FATAL: error 1045: Access denied for user 'x'", "1045: Access denied for user 'x'"),
-        (
-            "FATAL: PQexec() failed: 7 permission denied to create database\nFATAL: failed query was: CREATE x",
-            "permission denied to create database",
-        ),
-        (
-            'FATAL: Connection to database failed: connection to server on socket "/s" failed: '
-            'FATAL:  role "x" does not exist',
-            'role "x" does not exist',
-        ),
-        (
-            'FATAL: Connection to database failed: connection to server at "db7", port 1 failed: Connection refused',
-            'connection to server at "db7", port 1 failed: Connection refused',
-        ),
-    ],
-)
-def test_reason_in_sysbenchs_output_is_found(text: str, reason: str) -> None:
-    assert server_error(f"{text}\nFATAL: `x' function failed: sql.lua:4: no\n") == reason
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,10 @@
 """The real output of sysbench 1.0.20 is parsed without rounding."""
 
+import pytest
+
+from fstui.measure.helpers import sysbench_program
+from fstui.measure.helpers.sysbench_program import find_error
 from fstui.measure.kinds.sysbench import Interval, SysbenchFigures
-from fstui.measure.probes import sysbench_program
-from fstui.measure.probes.sysbench_program import find_error
 from fstui.runs.recorder import ReportedFigures
 
 PRINTED = """\
@@ -98,15 +100,36 @@ def test_reason_is_the_servers_error() -> None:
         "FATAL: error 2002: Can't connect to local server through socket '/run/s' (111)",
         "FATAL: `thread_init' function failed: oltp_common.lua:349: connection creation failed",
     ]
-    assert find_error(text) == "error 2002: Can't connect to local server through socket '/run/s' (111)"
-    failed = "FATAL: PQexec() failed: 7 could not extend file: No space left on device"
-    assert find_error([failed, "FATAL: failed query was: COMMIT"]) == failed.removeprefix("FATAL: ")
+    assert find_error(text) == "2002: Can't connect to local server through socket '/run/s' (111)"
     assert find_error(["Segmentation fault"]) == "Segmentation fault"
     assert find_error([]) == "it printed nothing"
     rows = 'FATAL: mysql_drv_query() returned error 3 (Errcode: 28 "No space left on device") for query \'INSERT …'
     assert find_error([rows]) == 'mysql_drv_query() returned error 3 (Errcode: 28 "No space left on device")'
     crashed = "sysbench was ended by signal 11: its server may have ended"
     assert find_error(["Inserting 10000 records into 'sbtest1'"], -11) == crashed
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("FATAL: error 1045: Access denied for user 'x'", "1045: Access denied for user 'x'"),
+        (
+            "FATAL: PQexec() failed: 7 permission denied to create database\nFATAL: failed query was: CREATE x",
+            "permission denied to create database",
+        ),
+        (
+            'FATAL: Connection to database failed: connection to server on socket "/s" failed: '
+            'FATAL:  role "x" does not exist',
+            'role "x" does not exist',
+        ),
+        (
+            'FATAL: Connection to database failed: connection to server at "db7", port 1 failed: Connection refused',
+            'connection to server at "db7", port 1 failed: Connection refused',
+        ),
+    ],
+)
+def test_reason_is_the_servers_own_message(text: str, reason: str) -> None:
+    assert find_error([*text.splitlines(), "FATAL: `x' function failed: sql.lua:4: no"]) == reason
 
 
 def test_only_rows_of_numbers_are_read() -> None:

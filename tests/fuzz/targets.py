@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from fstui.measure.probes import sysbench_program
+from fstui.measure.helpers import sysbench_program
 from fstui.measure.probes.sysbench import WAIT_COLUMNS
 from fstui.measure.wire.frames import BadFrame, Decoder, Samples
 from fstui.measure.wire.frames import encode as encode_frame

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from fstui.measure.helpers.server_process import ServerProcess
+from fstui.measure.helpers.sysbench_program import find_error, make_files, query, sysbench
 from fstui.measure.probes import own_filesystem
-from fstui.measure.probes.sysbench_program import find_error, query, sysbench
 from fstui.measure.wire.stdio import CommandLines, ProgramError, clock, exit_if_stopped, run_probe, send
 
 ACK_TIMEOUT_S = 60
@@ -40,7 +40,7 @@ class ReplicatedServer:
         self.deadline_s = 0.0
         self.server_process = ServerProcess(self.data, f"{role}.log", settings["user"], self.wait)
         self.connection = ["--db-driver=mysql", f"--mysql-socket={self.data}/{SOCKET}", "--mysql-user=root"]
-        self.client_settings = {**settings, "secrets": "", "environment": {}, "schemas": 1, "workload": ""}
+        self.client_settings = {**settings, "secrets": "", "environment": {}}
 
     def wait(self, _seconds: float) -> None:
         self.check()
@@ -287,9 +287,7 @@ def run(pair: ServerPair, settings: dict[str, Any]) -> None:
 
 
 def measure(settings: dict[str, Any]) -> None:
-    for name, text in settings["scripts"].items():
-        with open(name, "w", encoding="utf-8") as file:
-            file.write(text)
+    make_files({**settings, "tls": {}})
     pair = ServerPair(settings)
     try:
         pair.prepare()

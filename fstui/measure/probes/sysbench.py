@@ -12,14 +12,14 @@ Settings: those of the step, those that ``sysbench_program.sysbench`` reads, and
 
 import contextlib
 import errno
-import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from fstui import proc
+from fstui.measure.helpers import sysbench_program
 from fstui.measure.helpers.server_process import FULL_REASON, is_full
-from fstui.measure.probes import sync_path, sysbench_program
-from fstui.measure.probes.sysbench_program import END_LIMIT_S, RunningProgram, find_error, query, sysbench
+from fstui.measure.helpers.sysbench_program import END_LIMIT_S, RunningProgram, find_error, query, sysbench
+from fstui.measure.probes import sync_path
 from fstui.measure.wire.stdio import CommandLines, ProgramError, clock, exit_if_stopped, run_probe, send
 
 ROW_BYTES = 240
@@ -196,17 +196,8 @@ def explain_full_disk() -> Iterator[None]:
         ) from None
 
 
-def make_files(settings: dict[str, Any]) -> None:
-    for name, path in settings["tls"].items():
-        with contextlib.suppress(FileExistsError):
-            os.symlink(path, name)
-    for name, text in settings["scripts"].items():
-        with contextlib.suppress(FileExistsError), open(name, "x", encoding="utf-8") as file:
-            file.write(text)
-
-
 def measure(settings: dict[str, Any]) -> None:
-    make_files(settings)
+    sysbench_program.make_files(settings)
     with explain_full_disk():
         if settings["fill"]:
             fill(settings)

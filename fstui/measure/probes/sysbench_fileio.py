@@ -8,9 +8,9 @@ import os
 import shutil
 from typing import Any
 
+from fstui.measure.helpers.sysbench_program import END_LIMIT_S, RunningProgram, find_error, latency_ms, parse_report
 from fstui.measure.probes import sync_path
 from fstui.measure.probes.files import try_direct
-from fstui.measure.probes.sysbench_program import END_LIMIT_S, RunningProgram, find_error, latency_ms, parse_report
 from fstui.measure.wire.stdio import CommandLines, ProgramError, clock, exit_if_stopped, run_probe, send
 
 LATENCY_NOTE = "each write and each fsync is an event of its own in one histogram"

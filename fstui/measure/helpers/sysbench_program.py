@@ -1,5 +1,9 @@
-"""Run sysbench 1.x as a child of a probe, and parse what it prints (src/sysbench.c)."""
+"""Run sysbench 1.x as a child of a program of fstui, and parse what it prints (src/sysbench.c).
 
+``query_in`` is called by ``fstui.measure.children.call_helper``.
+"""
+
+import contextlib
 import math
 import os
 import re
@@ -9,11 +13,16 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from fstui.measure.wire.own_directory import enter
 from fstui.measure.wire.stdio import ProgramError, die_with_parent
 
-END_LIMIT_S = 20
-"""How much longer than its measured time sysbench may run."""
+END_LIMIT_S, QUERY_TIMEOUT_S = 20, 15.0
+"""How much longer than its measured time sysbench may run, and the time limit of a query."""
 SCHEMAS, SQL = "./schemas.lua", "./sql.lua"
+_NO_REASON = ("`", "failed query was: ")
+"""The start of messages that contain only the name of a script's function, or the statement."""
+_PREFIX = re.compile(r"^(?:error |PQ\w+\(\) failed: \d+ |Connection to database failed: (?:.*FATAL:  )?)")
+"""Text that sysbench and libpq print before the server's own message."""
 _QUERY_SUFFIX = re.compile(r" for query '.*")
 _NUMBER, _COUNT = r"(\d{1,15}(?:\.\d{1,15})?)(?![\d.])", r"(\d{1,15})(?![\d.])"
 """Longer numbers and numbers with two points do not match, because sysbench does not print such numbers."""
@@ -72,8 +81,8 @@ class RunningProgram:
         self.process.kill()
 
     def finish(self, limit_s: float = math.inf, check: Callable[[], object] = lambda: None) -> int:
-        """Read the output to the end, and return the exit status. Call ``check`` every 50 ms. Kill the program after
-        ``limit_s``, or if ``check`` raises an exception."""
+        """Read the output to the end, and return the exit status. Call ``check`` every 50 ms. Kill the program if
+        ``check`` raises an exception, and after ``limit_s``. Raises ProgramError in the second case."""
         deadline_s = time.monotonic() + limit_s
         try:
             while True:
@@ -81,7 +90,7 @@ class RunningProgram:
                     break  # the end of the output
                 check()
                 if time.monotonic() > deadline_s:
-                    self.kill()
+                    raise ProgramError(f"no answer for {limit_s:.0f} s")
         except BaseException:
             self.kill()
             raise
@@ -105,9 +114,10 @@ def sysbench(
     os.write(write_fd, settings["secrets"].encode())
     os.close(write_fd)
     # all OLTP scripts create the same tables
-    workload = "oltp_read_write" if command != "run" else settings["workload"]
-    variables = {"FSTUI_WORKLOAD": workload, "FSTUI_SCHEMAS": str(settings["schemas"]), **(environment or {})}
-    script = script or (SCHEMAS if settings["schemas"] > 1 else workload)
+    workload = settings.get("workload", "") if command == "run" else "oltp_read_write"
+    schemas = settings.get("schemas", 1)
+    variables = {"FSTUI_WORKLOAD": workload, "FSTUI_SCHEMAS": str(schemas), **(environment or {})}
+    script = script or (SCHEMAS if schemas > 1 else workload)
     argv = [settings["sysbench"], script, *settings["connection"], f"--config-file=/dev/fd/{config}", *options, command]
     try:
         return RunningProgram(argv, on_line, environment={**settings["environment"], **variables}, fds=(config,))
@@ -115,11 +125,35 @@ def sysbench(
         os.close(config)
 
 
+def query_in(
+    place: dict[str, Any] | None, settings: dict[str, Any], statements: Sequence[str], script: str
+) -> list[tuple[str, ...]]:
+    """Run SQL statements in a directory: ``directory`` and its ``identity``. Raises ProgramError, OSError."""
+    if place:
+        enter(place["directory"], place["identity"])
+    make_files(settings)
+    return query(settings, *statements, script=script)
+
+
+def make_files(settings: dict[str, Any]) -> None:
+    """Create the links to the PEM files of TLS, and fstui's scripts, in the working directory."""
+    for name, path in settings["tls"].items():
+        with contextlib.suppress(FileExistsError):
+            os.symlink(path, name)
+    for name, text in settings.get("scripts", {}).items():
+        with contextlib.suppress(FileExistsError), open(name, "x", encoding="utf-8") as file:
+            file.write(text)
+
+
 def query(
-    settings: dict[str, Any], *statements: str, limit_s: float = 10.0, check: Callable[[], object] = lambda: None
+    settings: dict[str, Any],
+    *statements: str,
+    script: str = SQL,
+    limit_s: float = QUERY_TIMEOUT_S,
+    check: Callable[[], object] = lambda: None,
 ) -> list[tuple[str, ...]]:
     """Run SQL statements of one line each. Return the rows of all results. Raises ProgramError."""
-    program = sysbench(settings, "query", script=SQL, environment={"FSTUI_SQL": "\n".join(statements)})
+    program = sysbench(settings, "query", script=script, environment={"FSTUI_SQL": "\n".join(statements)})
     status = program.finish(limit_s, check)
     if status:
         raise ProgramError(find_error(program.text, status))
@@ -129,10 +163,12 @@ def query(
 def find_error(text: list[str], status: int = 1) -> str:
     """Return the server's error in sysbench's output, without the query. If there is none, return the last line."""
     fatal = [line.partition(": ")[2] for line in text if line.startswith(("FATAL: ", "ALERT: "))]
-    errors = [line for line in fatal if not line.startswith(("`", "failed query was: "))] or fatal
+    errors = [line for line in fatal if not line.startswith(_NO_REASON)] or fatal
     if not errors and status < 0:
         return f"sysbench was ended by signal {-status}: its server may have ended"
-    return _QUERY_SUFFIX.sub("", errors[-1]) if errors else (text[-1] if text else "it printed nothing")
+    if not errors:
+        return text[-1] if text else "it printed nothing"
+    return _PREFIX.sub("", _QUERY_SUFFIX.sub("", errors[-1]))
 
 
 def parse_interval(line: str) -> dict[str, float] | None:
