@@ -1,6 +1,6 @@
 """Whether the storage is fast enough for etcd and other products: their own thresholds (``fitness.toml``)."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Literal, NamedTuple
 
@@ -90,36 +90,26 @@ def add_products(case: Case, speed: Speed, fits: Sequence[Fit]) -> Speed:
     return msgspec.structs.replace(speed, title=f"{speed.title}{title}", sentence=sentence)
 
 
+_OPERATIONS: dict[tuple[int, str, Call | None, bool], Operation] = {
+    (2300, "sequential", "fdatasync", False): "log",
+    (4096, "append", "fdatasync", False): "append",
+    (4096, "append", "fsync", False): "append-fsync",
+    (8192, "same", "fdatasync", False): "overwrite",
+    (4096, "same", "fdatasync", True): "direct",
+    (4096, "random", "fdatasync", True): "direct",
+}
+"""By the bytes of a block, the offsets, the sync method, and whether the writes use O_DIRECT."""
+
+
 def _operation(write_step: WriteStep) -> Operation | None:
     """Return the operation that the step measured. None if no product has it, or if the step had too few syncs."""
     if not write_step.writes_at_full_speed or write_step.syncs < MIN_SYNCS or not write_step.step.rate_per_s:
         return None
-    operations = _OPERATIONS.items()
-    block_bytes = write_step.settings.block_bytes
-    return next((name for name, (size, matches) in operations if size == block_bytes and matches(write_step)), None)
-
-
-def _is_log(write_step: WriteStep) -> bool:
-    fills_file = write_step.settings.offsets == "sequential" and write_step.settings.prefill != "written"
-    return fills_file and write_step.sync_method == "fdatasync" and not write_step.direct
-
-
-def _is_append(call: Call) -> Callable[[WriteStep], bool]:
-    return lambda step: (step.settings.offsets, step.settings.sync, step.direct) == ("append", call, False)
-
-
-def _is_overwrite(write_step: WriteStep) -> bool:
-    return write_step.overwrites_at_full_speed and write_step.sync_method == "fdatasync"
-
-
-_OPERATIONS: dict[Operation, tuple[int, Callable[[WriteStep], bool]]] = {
-    "log": (2300, _is_log),
-    "append": (4096, _is_append("fdatasync")),
-    "append-fsync": (4096, _is_append("fsync")),
-    "overwrite": (8192, lambda step: _is_overwrite(step) and step.settings.offsets == "same" and not step.direct),
-    "direct": (4096, lambda step: _is_overwrite(step) and step.direct),
-}
-"""For each operation: the bytes of a block, and a function that returns whether a step is this operation."""
+    settings = write_step.settings
+    key = (settings.block_bytes, settings.offsets, write_step.sync_method, write_step.direct)
+    operation = _OPERATIONS.get(key)
+    overwrites = settings.offsets != "append" and settings.prefill == "written"
+    return operation if overwrites is (operation in FOR_THE_VERDICT) else None
 
 
 class _Limit(NamedTuple):
