@@ -138,11 +138,10 @@ def io_bytes(pid: int) -> tuple[int, int] | None:
 
 def mount_id(fd: int | str, pid: int | str = "self", *, writable: bool = False) -> int | None:
     """Return the mount ID of an open file; None if unknown or, with ``writable``, if it is open only for reading."""
-    lines = _read(f"/proc/{pid}/fdinfo/{fd}").split(b"\n")
-    fields = {name: value.strip() for name, colon, value in (line.partition(b":") for line in lines) if colon}
-    if b"mnt_id" not in fields or (writable and not int(fields.get(b"flags", b"0"), 8) & os.O_ACCMODE):
+    info = fields(f"/proc/{pid}/fdinfo/{fd}")
+    if "mnt_id" not in info or (writable and not int(info.get("flags", "0"), 8) & os.O_ACCMODE):
         return None
-    return int(fields[b"mnt_id"])
+    return int(info["mnt_id"])
 
 
 def mapped_files(maps: str) -> list[str]:
@@ -302,6 +301,12 @@ def _parse_mount(line: bytes, number: int) -> Mount | None:
 
 def _options(field: bytes) -> tuple[str, ...]:
     return tuple(unescape(option) for option in field.split(b",") if option)
+
+
+def fields(path: str) -> dict[str, str]:
+    """Return the values in a file with lines ``name: value``, such as /proc/PID/status, by name."""
+    pairs = (line.partition(":") for line in read_text(path).split("\n"))
+    return {name: value.strip() for name, colon, value in pairs if colon}
 
 
 def read_text(path: str) -> str:

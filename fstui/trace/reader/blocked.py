@@ -37,19 +37,19 @@ def frozen_write(thread: int) -> int | None:
     """
     if not proc.waits_for_thaw(proc.read_text(f"/proc/{thread}/wchan")):
         return None
-    call, fd = _system_call(thread)
+    call, fd = system_call(thread)
     return -1 if call in ("openat", "msync", "sync") else fd  # their first argument is a directory, an address or none
 
 
 def running_syncs() -> Iterator[tuple[int, int]]:
     """Yield thread and descriptor of each system call that syncs a file and is blocked now."""
     for thread in _blocked_threads():
-        call, fd = _system_call(thread)
+        call, fd = system_call(thread)
         if call in CALLS_WITH_FILE:
             yield thread, fd
 
 
-def _system_call(thread: int) -> tuple[str, int]:
+def system_call(thread: int) -> tuple[str, int]:
     """Return the system call in which a thread is blocked, and its first argument; an empty name if it is another."""
     number, *arguments = proc.read_text(f"/proc/{thread}/syscall").split(" ")
     call = proc.SYSTEM_CALLS.get(int(number), "") if number.isdigit() else ""

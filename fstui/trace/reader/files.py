@@ -34,8 +34,6 @@ class FileLocation(NamedTuple):
 
 
 class FileLocations:
-    """Finds and remembers the paths of files."""
-
     def __init__(self) -> None:
         self._locations: dict[tuple[TracedProcess, SyncedFile], FileLocation] = {}
         self._shared_locations: dict[tuple[str, int, int], FileLocation] = {}
@@ -127,13 +125,8 @@ class FileLocations:
 
 def fdinfo(program: TracedProcess, fd: str) -> dict[str, int]:
     """Return ``mnt_id`` and ``ino`` of an open file. Before Linux 5.14, there is no ``ino``."""
-    fields = {}
-    with contextlib.suppress(OSError, ValueError), open(f"/proc/{program.pid}/fdinfo/{fd}", "rb") as file:
-        for line in file:
-            name, _, value = line.partition(b":")
-            if name in (b"mnt_id", b"ino"):
-                fields[name.decode()] = int(value)
-    return fields
+    fields = proc.fields(f"/proc/{program.pid}/fdinfo/{fd}")
+    return {name: int(fields[name]) for name in ("mnt_id", "ino") if name in fields}
 
 
 def path_of(program: TracedProcess, fd: str) -> str | None:

@@ -77,8 +77,7 @@ WORKERS = TracedProcess(2, 0, "kworker", is_kernel=True)
 
 
 def process_of(thread: int) -> TracedProcess | None:
-    status = proc.read_text(f"/proc/{thread}/status")
-    pid = int(status.partition("\nTgid:")[2].partition("\n")[0] or 0)
+    pid = int(proc.fields(f"/proc/{thread}/status").get("Tgid", 0))
     process = proc.stat(pid) if pid else None
     if process is None:
         return None

@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 
 from fstui import proc
 from fstui.state.ring import Ring
+from fstui.trace.reader.blocked import system_call
 from fstui.trace.reader.devices import read_disks
 from fstui.trace.reader.files import block_device, device_numbers, request_devices
 from fstui.trace.reader.processes import KERNEL_THREAD
@@ -151,7 +152,6 @@ class Trace(WaitRecording):
             self.waits.begin_fua_write(time_ns, thread, device, sector)
 
     def limit_events(self) -> None:
-        """Exclude more threads if there are too many events."""
         self._frozen_writes.update()
         self._check_excluded()
         self.collect()
@@ -357,16 +357,13 @@ def device_at(path: str | None) -> str | None:
 
 def switches(thread: int) -> int | None:
     """Return how many times a thread has blocked; None if the thread has ended."""
-    text = proc.read_text(f"/proc/{thread}/status")
-    words = text.rpartition("\nvoluntary_ctxt_switches:")[2].split()
-    return int(words[0]) if words and words[0].isdigit() else None
+    count = proc.fields(f"/proc/{thread}/status").get("voluntary_ctxt_switches")
+    return int(count) if count else None
 
 
 def is_blocked(thread: int, file: SyncedFile) -> bool:
-    """Return whether a thread is blocked in a sync of a file."""
     if file.fd >= 0 and proc.SYSTEM_CALLS:  # a system call syncs the file
-        number = proc.read_text(f"/proc/{thread}/syscall").partition(" ")[0]
-        return number.isdigit() and proc.SYSTEM_CALLS.get(int(number)) in SYNC_CALLS
+        return system_call(thread)[0] in SYNC_CALLS
     process = proc.stat(thread)
     return process is not None and process.state == "D"
 
