@@ -69,8 +69,6 @@ MediumParameters = PlatterParameters | NandParameters | PersistentParameters | N
 
 
 class Cache(ParameterTable, frozen=True, kw_only=True):
-    """The write cache of a disk."""
-
     bytes: Count = 64 << 20
     protected: bool = False
     """Whether capacitors save the content of the cache after a power cut."""

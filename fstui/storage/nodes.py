@@ -25,7 +25,6 @@ SurveyedLayer = tuple[Node, LayerDescription]
 
 
 def device_node(name: str, readers: Readers) -> SurveyedLayer:
-    """Return the device with that kernel name."""
     disk_name = readers.sources.names.whole_device(name)
     if name != disk_name:
         return _partition(name, disk_name, readers.sources.tree)
@@ -93,7 +92,6 @@ _SINGLE_FILES = frozenset({"/etc/hosts", "/etc/hostname", "/etc/resolv.conf"})
 
 
 def filesystem_node(mount: Mount, readers: Readers) -> SurveyedLayer:
-    """Return the filesystem of that mount."""
     description = readers.filesystem_reader(mount.fstype).read(mount)
     node = Node(
         id=f"mount:{mount.mount_point}",

@@ -100,8 +100,6 @@ _PARTITION = re.compile(r"(?<=\d)p\d+$|(?<=\D)\d+$")
 
 
 class BlockDeviceNames:
-    """The kernel names of the block devices below one root at one moment."""
-
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
         self._by_number: dict[str, str | None] = {}
@@ -109,7 +107,6 @@ class BlockDeviceNames:
         self.all = self.whole_devices.union(tree.names("/sys/class/block"))
 
     def by_number(self, number: str) -> str | None:
-        """Return the kernel name of the device ``major:minor``, or None."""
         if number not in self._by_number:
             link = self._tree.link(f"/sys/dev/block/{number}")
             self._by_number[number] = link.rpartition("/")[2] if link else None

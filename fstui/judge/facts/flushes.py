@@ -38,8 +38,6 @@ _PAGE_BYTES = 4096
 
 
 class _Expectation(NamedTuple):
-    """The flushes and bytes that a filesystem is expected to send in a step."""
-
     flushes: ExpectedFlushes | None
     """Flushes per sync; None if unknown."""
     bytes: Range

@@ -131,7 +131,6 @@ class Stack:
         return tuple(node for node in self.lowest if node.id in reached)
 
     def children(self, node: Node) -> tuple[Node, ...]:
-        """Return the layers of the stack that are directly below ``node``."""
         return tuple(child for child in self.nodes if child.id in node.below)
 
     def layers_to_flush(self, node: Node) -> tuple[Node, ...]:
@@ -239,7 +238,6 @@ class Stack:
         return Level(filesystem, path, tuple(filter(self.is_device, path)))
 
     def _level_members(self, node: Node) -> list[Node]:
-        """Return the layers directly below that belong to the same level."""
         return [child for child in self.children(node) if child.layer in ("block", "pool")]
 
 

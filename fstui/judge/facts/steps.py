@@ -24,8 +24,6 @@ MIN_INTERVAL_OPS = 8
 
 
 class WriteStep(NamedTuple):
-    """A step that writes and syncs."""
-
     step: Step
     settings: SyncWrites
 
@@ -156,7 +154,6 @@ class Steps:
 
 
 def as_sync_writes(settings: Settings) -> SyncWrites | None:
-    """Return the settings of a step that writes, else None."""
     return settings.as_sync_writes() if isinstance(settings, StepSettings) else None
 
 

@@ -64,7 +64,6 @@ def _frozen(step: Step) -> Reason | None:
 
 
 def limits_reached(case: Case, step: Step) -> tuple[Reading, ...]:
-    """Return the I/O limits of the cgroup that slowed the step's writes down."""
     # with --like, the probes ran in the cgroup of that process
     process = case.evidence.cgroup_process or case.evidence.process
     return tuple(limit for limit in process.io_limits if _is_reached(limit, step))

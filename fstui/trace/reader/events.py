@@ -117,12 +117,10 @@ def parse_page_layout(text: str) -> PageLayout:
 
 
 def page_time(page: bytes) -> int:
-    """Return the time at which the page begins, in ns."""
     return int.from_bytes(page[:8], sys.byteorder)
 
 
 def data_end(page: bytes, layout: PageLayout) -> int:
-    """Return the offset at which the events of a page end."""
     commit = page[layout.commit.offset : layout.commit.offset + layout.commit.size]
     return layout.data_offset + (int.from_bytes(commit, sys.byteorder) & DATA_SIZE_MASK)
 

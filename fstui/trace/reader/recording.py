@@ -32,8 +32,6 @@ event_time = itemgetter(0)
 
 
 class TracedEvent(NamedTuple):
-    """An event to record."""
-
     name: str
     fields: tuple[str, ...]
     """The fields to read, in the order of their offsets."""

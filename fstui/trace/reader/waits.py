@@ -166,7 +166,6 @@ class SyncWaits:
         return ended | {thread for thread, _, _ in self.in_flight()} | {thread for thread, *_ in self.frozen}
 
     def forget(self, thread: int) -> None:
-        """Drop the sync that a thread has in flight."""
         self._calls.pop(thread, None)
         self._files.pop(thread, None)
 

@@ -43,8 +43,6 @@ ERRNO_MASK = 0xFFF
 
 
 class WaitRecording(EventRecording):
-    """Records which programs wait for syncs of which files."""
-
     SCAN_SHARE = 0.01
     """Share of the time that may be spent on reading the states of all threads."""
 
@@ -249,7 +247,6 @@ class WatchSession(WaitRecording):
         return span.as_dict()
 
     def recent(self) -> dict[str, Any]:
-        """Return the sums of the last seconds."""
         recent = Span()
         for span in self._recent:
             recent.merge(span)

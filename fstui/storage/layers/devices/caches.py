@@ -33,8 +33,6 @@ _CACHE_VALUES = {
 
 
 class CacheReport(NamedTuple):
-    """What one source reports about the volatile write cache."""
-
     is_on: bool
     reading: Reading
 
