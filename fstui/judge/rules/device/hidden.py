@@ -132,9 +132,13 @@ def unknown_layer(case: Case) -> Iterator[Conclusion]:
     settings = [(node, kind(node.kind).unsupported_setting(node)) for node in unknown]
     kinds = [f"{node.kind} with {setting.what} {setting.value}" if setting else node.kind for node, setting in settings]
     names = words.join_words(dict.fromkeys(f"{name} ({node.name})" for name, node in zip(kinds, unknown, strict=True)))
+    sentence = f"fstui does not know the {'layers' if unknown[1:] else 'layer'} {names}, nor what a sync does there."
+    has_only_settings = all(setting for _, setting in settings)
+    if has_only_settings:
+        sentence = f"fstui cannot judge {names}: with this setting, it does not know which flushes to expect."
     yield Conclusion(
-        title=f"{kinds[0]}: a layer that fstui does not know",
-        sentence=f"fstui does not know the {'layers' if unknown[1:] else 'layer'} {names}, nor what a sync does there.",
+        title=f"{kinds[0]}: a {'setting' if has_only_settings else 'layer'} that fstui does not know",
+        sentence=sentence,
         verdict="cannot-tell",
         confidence="medium",
         evidence=(

@@ -51,6 +51,7 @@ def test_nfs_is_durable_as_far_as_the_protocol_goes(commits: int, words: str) ->
     judgement = verdict(served(), step(changes={"counters": counters}))
     assert (judgement.verdict, judgement.confidence) == ("plausible", "low")
     assert "stable storage before it acknowledges" in judgement.sentence and words in judgement.sentence
+    assert "export with async acknowledges both before the data is on disk" in judgement.sentence
     assert any("RFC 1813" in line for line in finding(judgement, "remote-filesystem").evidence)
 
 
@@ -78,6 +79,13 @@ def test_unknown_layer_gives_cannot_tell(flushes: float) -> None:
     assert judgement.verdict == "cannot-tell"
     assert "fstui does not know the layer drbd (x)" in judgement.sentence
     assert "fstui powercut" in finding(judgement, "unknown-layer").next[2]
+
+
+def test_setting_of_a_known_layer_is_not_called_a_layer() -> None:
+    where = target(filesystem(sync_option="sync"), disk())
+    found = finding(verdict(where, step()), "unknown-layer")
+    assert found.title == "ext4 with sync_option sync: a setting that fstui does not know"
+    assert "cannot judge ext4 with sync_option sync (/srv)" in found.sentence and "layer" not in found.sentence
 
 
 def test_unknown_layers_are_named_together() -> None:
