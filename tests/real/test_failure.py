@@ -119,7 +119,7 @@ def test_hanging_operation_is_displayed_and_the_run_can_be_quit(workshop: Path) 
         assert run.verdict == "cannot-tell" and "All I/O of " in run.sentence
         assert f"at worst {duration_ns(step.latency_ns.max)}" in run.sentence
         assert "had not returned after" in run.speed.title
-        assert run.speed.title.endswith(": the filesystem was frozen")
+        assert run.speed.title.endswith(": the filesystem, or one below it, was frozen")
         (left,) = run.left_behind
         assert "did not answer" in left and left in story and saved.load(run.id) == run
         # the disk works again, so hanging calls return and files can be removed
@@ -127,20 +127,22 @@ def test_hanging_operation_is_displayed_and_the_run_can_be_quit(workshop: Path) 
         assert list(storage.directory.glob(".fstui-*")) == [] and ledger.entries() == []
 
 
-def test_freeze_is_named_as_the_cause_of_a_stall(workshop: Path) -> None:
+@pytest.mark.parametrize("below", [False, True], ids=["the filesystem", "the one below its image"])
+def test_freeze_is_named_as_the_cause_of_a_stall(workshop: Path, below: bool) -> None:
     with (
-        disks.on_loop(workshop) as storage,
+        disks.on_loop(workshop, size_bytes=disks.SIZE_BYTES * 3) as outer,
+        disks.on_loop(outer.directory) as storage,
         headless.started_run("latency-watch", storage.directory, "--set", "seconds=5") as process,
     ):
         assert process.stdout
         snapshots = (seen for line in process.stdout if (seen := json.loads(line).get("snapshot")))
         assert next(snapshot for snapshot in snapshots if snapshot["ops"])
-        with disks.frozen(storage.directory):
+        with disks.frozen(outer.directory if below else storage.directory):
             assert next(seen for seen in snapshots if seen["stall"] and seen["stall"]["elapsed_s"] >= 1)
         _, run, _ = headless.finish(process)
     (step,) = run.steps
     assert step.latency_ns and step.frozen_ns and step.frozen_ns > step.latency_ns.max / 2
-    assert run.speed.answer == "stalls" and run.speed.title.endswith("the filesystem was frozen")
+    assert run.speed.answer == "stalls" and run.speed.title.endswith(": the filesystem, or one below it, was frozen")
     assert "other processes" not in run.speed.sentence.lower()
 
 

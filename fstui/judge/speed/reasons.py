@@ -34,12 +34,12 @@ class Reason(NamedTuple):
 def find_reasons(case: Case, step: Step) -> tuple[Reason, ...]:
     """Return all known reasons. A freeze is the only reason."""
     reasons = passing_reasons(case, step)
-    return reasons if _frozen(step) else (*reasons, *_remote(case))
+    return reasons if _frozen(case, step) else (*reasons, *_remote(case))
 
 
 def passing_reasons(case: Case, step: Step) -> tuple[Reason, ...]:
     """Return the reasons that can go away. Limits come first, because they were set on purpose."""
-    if frozen := _frozen(step):
+    if frozen := _frozen(case, step):
         return (frozen,)
     return (
         *_limits(case, step),
@@ -50,7 +50,7 @@ def passing_reasons(case: Case, step: Step) -> tuple[Reason, ...]:
     )
 
 
-def _frozen(step: Step) -> Reason | None:
+def _frozen(case: Case, step: Step) -> Reason | None:
     """Return the reason if a write waited for a frozen filesystem for at least half of the longest operation."""
     if step.unanswered and step.unanswered.call.endswith(ON_FROZEN):
         frozen_ns = round(step.unanswered.elapsed_s * 1e9)
@@ -60,7 +60,8 @@ def _frozen(step: Step) -> Reason | None:
         return None
     evidence = f"frozen: {step.name}: for about {duration_ns(frozen_ns)} (/proc/PID/wchan)"
     advice = "Find out what froze it: a backup, a snapshot, the hypervisor's guest agent, or fsfreeze."
-    return Reason("the filesystem was frozen", evidence, advice)
+    which = "the filesystem, or one below it," if case.stack.filesystems[1:] else "the filesystem"
+    return Reason(f"{which} was frozen", evidence, advice)
 
 
 def limits_reached(case: Case, step: Step) -> tuple[Reading, ...]:

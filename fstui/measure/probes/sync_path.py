@@ -11,7 +11,7 @@ import mmap
 import os
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from itertools import count, cycle
 from typing import Any
@@ -34,6 +34,8 @@ _DIRTY_KB = re.compile(r"^(?:Shared|Private)_Dirty: +(\d+) kB$")
 _MAPPING_LINE = re.compile(r"^[0-9a-f]+-[0-9a-f]+ ")
 Sync = Callable[[int], object]
 _LIBC_SYNCS: dict[str, Sync] = {"fsync": os.fsync, "fdatasync": os.fdatasync}
+_LOOP_MAJOR = 7
+"""The major number of loop devices (Documentation/admin-guide/devices.txt of the kernel)."""
 _PROC = os.open("/proc", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
 """Opened at the start, so that a probe can read /proc after a chroot."""
 
@@ -100,13 +102,29 @@ def raw_fdatasync() -> Callable[[int], int] | None:
     return lambda fd: int(syscall(number, fd))
 
 
-def blocking_call(pid: int) -> str | None:
-    """Return the system call in which a process is blocked ("system call -1": outside of one), or None if it runs."""
+def blocking_call(pid: int, device: int = 0) -> str | None:
+    """Return the system call in which a process is blocked ("system call -1": outside of one), or None if it runs.
+
+    ``device``: the device number of the filesystem to which it writes. A freeze of a filesystem below counts, too.
+    """
     number = read_text(f"{pid}/syscall").split(" ", 1)[0]
     if not number.lstrip("-").isdigit():
         return None
     call = SYSTEM_CALLS.get(int(number), f"system call {number}")
-    return call + ON_FROZEN if waits_for_thaw(read_text(f"{pid}/wchan")) else call
+    is_frozen = _wait_for_thaw([str(pid)]) or (os.major(device) == _LOOP_MAJOR and _wait_for_thaw(_loop_workers()))
+    return call + ON_FROZEN if is_frozen else call
+
+
+def _wait_for_thaw(pids: Iterable[str]) -> bool:
+    return any(waits_for_thaw(read_text(f"{pid}/wchan")) for pid in pids)
+
+
+def _loop_workers() -> Iterator[str]:
+    """Yield the kernel workers that now serve a loop device, such as ``kworker/u8:5+loop0``."""
+    if (fd := open_in_proc(".")) is not None:
+        names = os.listdir(fd)
+        os.close(fd)
+        yield from (name for name in names if name.isdigit() and "+loop" in read_text(f"{name}/comm"))
 
 
 def is_stopped(pid: int) -> bool:

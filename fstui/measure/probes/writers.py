@@ -300,6 +300,7 @@ def measure(kind: type[WriteLoop], settings: dict[str, Any]) -> bool:
     """Fork the writers, start them at ``go``, and wait for their end. Return False if one failed before ``ready``."""
     writers = settings["writers"]
     shared = Shared(writers)
+    device = os.stat(".").st_dev  # read before the storage can hang
     pipes = Pipes(os.pipe(), os.pipe(), os.pipe())
     make_writer = partial(kind, settings, shared)
     pids = [fork_writer(make_writer, number, shared, pipes) for number in range(writers)]
@@ -314,7 +315,7 @@ def measure(kind: type[WriteLoop], settings: dict[str, Any]) -> bool:
     if not all_ready or not commands.wait_for("go"):
         shared.stop()
     os.close(pipes.start[1])
-    watch(pids, pipes.lifeline[0], shared, commands)
+    watch(pids, pipes.lifeline[0], shared, commands, device)
     reap(pids)
     if not all_ready:
         return False
@@ -350,9 +351,12 @@ def send_done(states: list[memoryview]) -> None:
     )
 
 
-def watch(pids: list[int], lifeline_fd: int, shared: Shared, commands: CommandLines) -> None:
+def watch(pids: list[int], lifeline_fd: int, shared: Shared, commands: CommandLines, device: int) -> None:
     """Wait until all writers have ended. Pass ``stop`` on to them, report the system call of a blocked writer, and
-    measure how long a signal or a debugger stopped a writer, or a frozen filesystem blocked it."""
+    measure how long a signal or a debugger stopped a writer, or a frozen filesystem blocked it.
+
+    ``device``: the device number of the filesystem.
+    """
     own_stops: list[int] = []
     """Not empty if this process was stopped since the last check, probably together with the writers."""
     signal.signal(signal.SIGCONT, lambda number, _: own_stops.append(number))
@@ -375,7 +379,7 @@ def watch(pids: list[int], lifeline_fd: int, shared: Shared, commands: CommandLi
             waited_ns = min(silent_ns, checked_ns - previous_check_ns)
             if sync_path.is_stopped(pid):
                 state[STOPPED] += waited_ns
-            elif not have_ended and (call := sync_path.blocking_call(pid)):
+            elif not have_ended and (call := sync_path.blocking_call(pid, device)):
                 if call.endswith(ON_FROZEN):
                     state[FROZEN] += waited_ns
                 if silent_ns > BLOCKED_NS:
