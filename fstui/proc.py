@@ -12,6 +12,8 @@ MOUNTINFO = "/proc/self/mountinfo"
 FIRST_PID_NAMESPACE = "pid:[4026531836]"
 """PROC_PID_INIT_INO of the kernel's linux/proc_ns.h. All other pid namespaces are below this one."""
 _OCTAL_ESCAPE = re.compile(rb"\\([0-3][0-7]{2})")
+LOOP_WORKER = "+loop"
+"""Part of the name of a kernel worker while it serves a loop device: ``kworker/u8:5+loop0``."""
 ON_FROZEN = " (frozen filesystem)"
 """This stands after the name of a system call that waits for the end of a freeze."""
 _GENERIC_CALLS = {

@@ -75,9 +75,11 @@ class FileWaits(Base, frozen=True, kw_only=True):
     @property
     def file_label(self) -> str:
         """The path, or if that is not known, the number of files or the inode, and the device."""
-        device = self.device or "an unknown device"
         if self.file:
             return self.file
+        if not (self.device or self.inode):
+            return "an unknown file"
+        device = self.device or "an unknown device"
         if self.files > 1:
             return f"{self.files} files on {device}"
         return f"inode {self.inode} on {device}" if self.inode else device

@@ -100,8 +100,10 @@ def conclude(counts: WatchCounts, filesystems: Sequence[Target] = ()) -> WatchCo
         )
     longest = max(programs, key=lambda row: row.waited_ns)
     stuck = max(counts.waits, key=lambda row: row.in_flight_ns or 0)
+    frozen = max(counts.waits, key=lambda row: (row.is_frozen, row.frozen_ns))
+    if frozen.kernel and frozen.frozen_ns > MAIN_CAUSE_SHARE * longest.waited_ns:
+        return WatchConclusion("filesystem", _frozen_below_loop(frozen, longest))
     if stuck.is_frozen or longest.frozen_ns > MAIN_CAUSE_SHARE * longest.waited_ns:
-        frozen = max(counts.waits, key=lambda row: (row.is_frozen, row.frozen_ns))
         return WatchConclusion("filesystem", _frozen(frozen, programs))
     # without a sync that ended, only the one in flight shows how long the program waits
     if stuck.in_flight_ns and (stuck.in_flight_ns > STUCK_SYNC_NS or not longest.syncs):
@@ -153,6 +155,14 @@ def _frozen(row: FileWaits, programs: Sequence[WaitingProgram]) -> str:
         return f"{head}{so_far}{too}. fsfreeze or a snapshot has stopped all writes."
     head = f"The filesystem was frozen: {row.program_label} waited to write to {row.file_label}"
     return f"{head}, for {duration_ns(row.longest_ns)}. fsfreeze or a snapshot had stopped all writes."
+
+
+def _frozen_below_loop(row: FileWaits, program: WaitingProgram) -> str:
+    verb, waits = ("is", "waits") if row.is_frozen else ("was", "waited")
+    return (
+        f"The filesystem with the file of a loop device {verb} frozen, for {duration_ns(row.longest_ns)}. "
+        f"{program.program_label} {waits} for a sync of {program.file_label}."
+    )
 
 
 def _missing_times_reason(program: WaitingProgram, counts: WatchCounts) -> str:
@@ -393,7 +403,7 @@ def _why_not_compared(counts: WatchCounts, synced_targets: Sequence[Target]) -> 
 
 def _describe_stall(row: FileWaits, counts: WatchCounts, synced_targets: Sequence[Target]) -> Speed:
     longest = duration_ns(row.longest_ns)
-    if row.latency_ns is not None and row.cpu_ns >= CPU_SHARE * row.latency_ns.max:
+    if row.latency_ns is not None and row.cpu_ns >= CPU_SHARE * row.longest_ns:
         sentence = (
             f"{row.program_label} waited up to {longest} for a sync, and may have spent that time waiting for a CPU: "
             "this host was short of CPU, or a CPU limit of the cgroup applied. This says nothing about the storage."

@@ -158,6 +158,23 @@ def test_a_frozen_filesystem_is_named() -> None:
     assert ended.startswith("The filesystem was frozen: mariadbd (50) waited to write to")
 
 
+@pytest.mark.parametrize(("is_frozen", "words"), [
+    (True, "The filesystem with the file of a loop device is frozen, for 900 ms. mariadbd (50) waits for a sync of"),
+    (False, "The filesystem with the file of a loop device was frozen, for 900 ms. mariadbd (50) waited for a sync of"),
+])  # fmt: skip
+def test_a_freeze_below_a_loop_device_is_named(is_frozen: bool, words: str) -> None:
+    worker = waiting(0, 0.0, 0.0, kernel=True, program="kworker", waited_ns=900 * MS, frozen_ns=900 * MS,
+                     in_flight_ns=900 * MS, is_frozen=is_frozen, file=None, inode=None, device=None)  # fmt: skip
+    found = conclude(watched(waiting(3, 30.0, 1.0, waited_ns=1000 * MS, in_flight_ns=905 * MS), worker, elapsed_s=1.0))
+    assert found.culprit == "filesystem" and words in found.sentence
+
+
+def test_a_file_that_is_being_created_is_no_device() -> None:
+    unnamed: dict[str, object] = {"file": None, "inode": None, "device": None, "files": 1}
+    found = conclude(watched(waiting(0, 0.0, 0.0, in_flight_ns=2000 * MS, is_frozen=True, **unnamed), elapsed_s=1.0))
+    assert "waits to write to an unknown file, for 2.0 s so far" in found.sentence
+
+
 def test_a_frozen_write_is_named_rather_than_a_longer_sync() -> None:
     frozen = waiting(0, 0.0, 0.0, waited_ns=0, in_flight_ns=0, is_frozen=True, file="/srv/log", inode=9)
     first = conclude(watched(frozen, waiting(1, 400.0, 1.0), elapsed_s=1.0)).sentence
@@ -288,6 +305,11 @@ def test_a_stall_names_the_cpu_wait_of_its_own_program() -> None:
 def test_a_wait_for_a_cpu_may_be_due_to_a_limit_of_the_cgroup() -> None:
     found = ended(on_sda(300, cpu_ns=200 * MS)).speed
     assert found.title == "mariadbd (50) had no CPU" and "or a CPU limit of the cgroup applied" in found.sentence
+
+
+def test_short_cpu_waits_do_not_explain_a_long_sync_in_flight() -> None:
+    found = ended(on_sda(27, cpu_ns=100 * MS, in_flight_ns=2800 * MS)).speed
+    assert found.answer == "stalls" and "waited 2.8 s for one sync" in found.title
 
 
 def test_both_answers_name_the_filesystem() -> None:

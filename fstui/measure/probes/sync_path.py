@@ -16,7 +16,7 @@ from contextlib import ExitStack, suppress
 from itertools import count, cycle
 from typing import Any
 
-from fstui.proc import ON_FROZEN, SYSTEM_CALLS, io_cgroup, mapped_files, stubs_syncs, waits_for_thaw
+from fstui.proc import LOOP_WORKER, ON_FROZEN, SYSTEM_CALLS, io_cgroup, mapped_files, stubs_syncs, waits_for_thaw
 
 DSYNC_OPENS = 24
 FDATASYNC = {"x86_64": 75, "aarch64": 83, "riscv64": 83, "ppc64le": 148, "s390x": 148, "armv7l": 148, "i686": 148}
@@ -120,11 +120,11 @@ def _wait_for_thaw(pids: Iterable[str]) -> bool:
 
 
 def _loop_workers() -> Iterator[str]:
-    """Yield the kernel workers that now serve a loop device, such as ``kworker/u8:5+loop0``."""
+    """Yield the kernel workers that now serve a loop device."""
     if (fd := open_in_proc(".")) is not None:
         names = os.listdir(fd)
         os.close(fd)
-        yield from (name for name in names if name.isdigit() and "+loop" in read_text(f"{name}/comm"))
+        yield from (name for name in names if name.isdigit() and LOOP_WORKER in read_text(f"{name}/comm"))
 
 
 def is_stopped(pid: int) -> bool:

@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator
 
 from fstui import proc
+from fstui.proc import LOOP_WORKER
 from fstui.trace.reader.processes import KERNEL_THREAD
 from fstui.trace.reader.waits import CALLS_WITH_FILE, SyncWaits
 
@@ -57,10 +58,10 @@ def system_call(thread: int) -> tuple[str, int]:
 
 
 def _blocked_threads() -> Iterator[int]:
-    """Yield the threads in uninterruptible sleep, without those of the kernel."""
+    """Yield the threads in uninterruptible sleep. Of the kernel's threads, only the workers of loop devices."""
     for pid in proc.pids():
         process = proc.stat(pid)
-        if process is None or process.flags & KERNEL_THREAD:
+        if process is None or (process.flags & KERNEL_THREAD and LOOP_WORKER not in process.name):
             continue
         if process.state == "D":
             yield pid
