@@ -28,7 +28,12 @@ def table(run: Run) -> Section:
 
 def _about_syncs(run: Run) -> Iterator[str]:
     steps = _steps_with_writes(run)
-    if steps:
+    if any(_all_syncs(_file_io(database.figures)) is None for database in steps):
+        yield (
+            "–: the server did not count these syncs. MariaDB counts those of all files only with performance_schema = "
+            "ON, and PostgreSQL those of its data only since version 16."
+        )
+    elif steps:
         yield (
             "The server counted the syncs, and the kernel counted the flushes at the devices. The sync of a file "
             "that grows also commits the filesystem's journal. More flushes than syncs are therefore normal."
@@ -77,11 +82,17 @@ def _rows(number: str, database: DatabaseStep, counts: figures.Counts) -> Iterat
             size = NONE if io.bytes is None else short_size(round(io.bytes / ops))
             per_transaction = (_per_transaction(io.writes, ops), size, _per_transaction(io.syncs, ops))
             yield f"{number} {io.file}", *per_transaction, mean_sync
-    syncs = [io.syncs for io in file_counts if io.syncs is not None]
-    yield f"{number} all syncs", "", "", ratio(sum(syncs) / ops), ""
+    yield f"{number} all syncs", "", "", _per_transaction(_all_syncs(file_counts), ops), ""
     device_bytes = counts.written_bytes(database.step) if database.server.on_target else None
     size = NONE if device_bytes is None else short_size(round(device_bytes / ops))
     yield f"{number} device flushes", "", size, flushes(counts, database), ""
+
+
+def _all_syncs(file_counts: Sequence[FileIO]) -> int | None:
+    """Return the number of syncs, or None if the server did not count the syncs of a file that it may have written."""
+    if any(io.syncs is None and io.writes != 0 for io in file_counts):
+        return None
+    return sum(io.syncs or 0 for io in file_counts)
 
 
 def _per_transaction(number: int | None, ops: int) -> str:

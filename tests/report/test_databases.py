@@ -280,6 +280,15 @@ def test_each_written_file_has_a_row_above_the_kernels_count() -> None:
     assert "#1 doublewrite" not in rows
 
 
+def test_no_sum_of_syncs_without_the_servers_count_of_each_file() -> None:
+    """MariaDB with log_bin, O_DSYNC and performance_schema = OFF, its default: it does not count the binary log."""
+    uncounted = FileIO(file="doublewrite")
+    run = run_with_waits((LOGS[0], uncounted), kind="mariadb")
+    rows = {str(name): cells for name, *cells in database_details.table(run).rows}
+    assert rows["#1 redo log"][2] == "1.00" and rows["#1 all syncs"][2] == "–"
+    assert any("performance_schema" in note for note in database_details.notes(run))
+
+
 @pytest.mark.parametrize("writes", [0, 9])
 def test_the_row_doublewrite_is_explained_only_if_it_is_there(writes: int) -> None:
     logs = (*LOGS[:2], FileIO(file="doublewrite", writes=writes, bytes=0, syncs=0))
