@@ -6,7 +6,6 @@ import importlib
 import pkgutil
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache, lru_cache
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import fstui.storage.layers
@@ -61,6 +60,8 @@ class LayerKind(Base, frozen=True, kw_only=True):
     name_prefix: str | None = None
     """Prefix of the kernel's names of such devices, such as ``dm-``. Empty: all devices that match no other kind. None:
     the name of a device does not show whether it is of this kind."""
+    reader: type[Any] | None = None
+    """The subclass of ``FilesystemReader`` or ``DeviceReader`` that reads such layers; None: the class itself."""
     sync: SyncPath = "unknown"
     reason: str = ""
     settings: tuple[str, ...] = ()
@@ -226,7 +227,7 @@ def forwarding_of(node: Node, member: str, filesystem: Node) -> Forwarded:
 @lru_cache(maxsize=1024)
 def kind(name: str) -> LayerKind:
     """Return the kind with that name, or with the part of the name before a dot, or else an unknown kind."""
-    kinds = _kinds()
+    kinds = all_kinds()
     return (
         kinds.get(name)
         or kinds.get(name.partition(".")[0])
@@ -242,11 +243,7 @@ def group_by_kind(nodes: Iterable[Node]) -> Mapping[str, list[Node]]:
 
 
 @cache
-def modules() -> tuple[ModuleType, ...]:
+def all_kinds() -> dict[str, LayerKind]:
     infos = pkgutil.walk_packages(fstui.storage.layers.__path__, "fstui.storage.layers.")
-    return tuple(module for info in infos if hasattr(module := importlib.import_module(info.name), "KINDS"))
-
-
-@cache
-def _kinds() -> dict[str, LayerKind]:
-    return {layer_kind.name: layer_kind for module in modules() for layer_kind in module.KINDS}
+    modules = (importlib.import_module(info.name) for info in infos)
+    return {layer_kind.name: layer_kind for module in modules for layer_kind in getattr(module, "KINDS", ())}

@@ -18,9 +18,8 @@ import msgspec
 
 from fstui.model.storage import Node, Reading
 from fstui.proc import MOUNTINFO, Mount
-from fstui.storage.layers import kinds
 from fstui.storage.layers.facts import ATOMIC_WRITE_SIZE
-from fstui.storage.layers.kinds import LayerKind, kind
+from fstui.storage.layers.kinds import LayerKind, all_kinds, kind
 from fstui.storage.tool_output import ToolOutputs
 from fstui.storage.tree import BlockDeviceNames, Tree
 
@@ -151,7 +150,7 @@ class FilesystemReader(Reader):
 class Readers:
     def __init__(self, sources: Sources) -> None:
         self.sources = sources
-        self._devices = [reader(layer_kind, sources) for layer_kind, reader in _device_readers()]
+        self._devices = [(layer_kind.reader or DeviceReader)(layer_kind, sources) for layer_kind in _device_kinds()]
         self._filesystems: dict[str, FilesystemReader] = {}
 
     def device_reader(self, name: str) -> DeviceReader:
@@ -161,8 +160,7 @@ class Readers:
     def filesystem_reader(self, fstype: str) -> FilesystemReader:
         layer_kind = kind(fstype)
         if layer_kind.name not in self._filesystems:
-            reader_class = _filesystem_readers().get(layer_kind.name, FilesystemReader)
-            self._filesystems[layer_kind.name] = reader_class(layer_kind, self.sources)
+            self._filesystems[layer_kind.name] = (layer_kind.reader or FilesystemReader)(layer_kind, self.sources)
         return self._filesystems[layer_kind.name]
 
 
@@ -175,25 +173,10 @@ def without_none(readings: Iterable[Reading | None]) -> tuple[Reading, ...]:
 
 
 @cache
-def _device_readers() -> tuple[tuple[LayerKind, type[DeviceReader]], ...]:
-    """Return each kind that a kernel name identifies, and its reader: longest prefix first, the empty prefix last."""
-    readers = [
-        (layer_kind, getattr(module, "DEVICES", DeviceReader))
-        for module in kinds.modules()
-        for layer_kind in module.KINDS
-        if layer_kind.name_prefix is not None
-    ]
-    return tuple(sorted(readers, key=lambda pair: -len(pair[0].name_prefix or "")))
-
-
-@cache
-def _filesystem_readers() -> dict[str, type[FilesystemReader]]:
-    return {
-        layer_kind.name: module.FILESYSTEMS
-        for module in kinds.modules()
-        for layer_kind in module.KINDS
-        if hasattr(module, "FILESYSTEMS")
-    }
+def _device_kinds() -> list[LayerKind]:
+    """Return the kinds that a kernel name identifies: longest prefix first, the empty prefix last."""
+    named = (layer_kind for layer_kind in all_kinds().values() if layer_kind.name_prefix is not None)
+    return sorted(named, key=lambda layer_kind: -len(layer_kind.name_prefix or ""))
 
 
 def _compression(mount: Mount) -> Iterator[Reading]:

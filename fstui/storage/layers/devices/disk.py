@@ -210,7 +210,14 @@ PARTITION = LayerKind(
     name="partition", sync="passes", reason="a partition of a disk passes everything on", adds_bytes=False
 )
 KINDS = (
-    Drive(name="disk", label="", name_prefix="", counts_flushes=True, adds_bytes=False, settings=("cache_type",)),
+    Drive(
+        name="disk",
+        label="",
+        name_prefix="",
+        reader=DiskReader,
+        counts_flushes=True,
+        adds_bytes=False,
+        settings=("cache_type",),
+    ),
     PARTITION,
 )
-DEVICES = DiskReader

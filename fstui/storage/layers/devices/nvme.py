@@ -62,6 +62,7 @@ KINDS = (
     LayerKind(
         name="nvme-multipath",
         name_prefix="nvme",
+        reader=HeadReader,
         sync="passes",
         reason="a flush takes one of the paths",
         accounting="none",  # older kernels count nothing for a head; its paths are counted
@@ -69,4 +70,3 @@ KINDS = (
         default_spread="path",
     ),
 )
-DEVICES = HeadReader

@@ -95,6 +95,7 @@ class Btrfs(LayerKind, frozen=True, kw_only=True):
 KINDS = (
     Btrfs(
         name="btrfs",
+        reader=BtrfsReader,
         layer="filesystem",
         sync="passes",
         reason="a sync ends in a flush",
@@ -105,4 +106,3 @@ KINDS = (
         unsupported_readings=SYNCED_WRITES,
     ),
 )
-FILESYSTEMS = BtrfsReader

@@ -110,5 +110,6 @@ class Ext(InPlace, frozen=True, kw_only=True):
         return Range(1, 3) if journals_data(node) else super().flushes_per_backing_fsync(node)
 
 
-KINDS = tuple(Ext(name=name, traces_syncs=True, barrier_option="barrier=1") for name in ("ext2", "ext3", "ext4"))
-FILESYSTEMS = ExtReader
+KINDS = tuple(
+    Ext(name=name, reader=ExtReader, traces_syncs=True, barrier_option="barrier=1") for name in ("ext2", "ext3", "ext4")
+)

@@ -90,5 +90,4 @@ class Overlay(LayerKind, frozen=True, kw_only=True):
         return "passes", "synced in the upper directory"
 
 
-KINDS = (Overlay(name="overlay", layer="filesystem", needs_device=False, uses_directory=True),)
-FILESYSTEMS = OverlayReader
+KINDS = (Overlay(name="overlay", layer="filesystem", reader=OverlayReader, needs_device=False, uses_directory=True),)

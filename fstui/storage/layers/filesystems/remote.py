@@ -7,6 +7,7 @@ NFS COMMIT calls so far.
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, partial
+from typing import Any
 
 from fstui.model.counters import DeviceCounters
 from fstui.model.storage import Layer, Node, Reading
@@ -89,6 +90,7 @@ def _number_at(numbers: Mapping[bytes, list[bytes]], name: bytes, index: int) ->
 
 class Remote(LayerKind, frozen=True, kw_only=True):
     layer: Layer = "filesystem"
+    reader: type[Any] | None = RemoteReader
     remote: bool = True
     needs_device: bool = False
 
@@ -132,4 +134,3 @@ KINDS = (
     *(_fuse_kind(name=name) for name in ("fuse", "fuseblk")),
     *(_fuse_kind(name=name, pseudo=True) for name in ("fuse.lxcfs", "fuse.gvfsd-fuse", "fuse.portal")),
 )
-FILESYSTEMS = RemoteReader

@@ -36,5 +36,4 @@ class Xfs(InPlace, frozen=True, kw_only=True):
         return super().forwards(node, member, filesystem)
 
 
-KINDS = (Xfs(name="xfs"),)
-FILESYSTEMS = XfsReader
+KINDS = (Xfs(name="xfs", reader=XfsReader),)

@@ -117,6 +117,7 @@ KINDS = (
     Bcache(
         name="bcache",
         name_prefix="bcache",
+        reader=BcacheReader,
         sync="passes",
         reason="a flush commits the cache's journal and goes to the backing device",
         accounting="own",
@@ -124,4 +125,3 @@ KINDS = (
         settings=("cache_mode",),
     ),
 )
-DEVICES = BcacheReader

@@ -144,6 +144,7 @@ KINDS = (
         sync="unknown",
         is_known=False,
         name_prefix="dm-",
+        reader=DmReader,
         reason="its target is not known",
         counts_flushes=True,
         may_cache=True,
@@ -173,4 +174,3 @@ KINDS = (
         unsupported_readings=("writes_past",),
     ),
 )
-DEVICES = DmReader

@@ -181,6 +181,7 @@ KINDS = (
     Loop(
         name="loop",
         name_prefix="loop",
+        reader=LoopReader,
         sync="passes",
         reason="a flush becomes an fsync of the backing file",
         counts_flushes=True,
@@ -193,4 +194,3 @@ KINDS = (
         for name in ("backing-file", "file")  # "file": documents of the first version
     ),
 )
-DEVICES = LoopReader

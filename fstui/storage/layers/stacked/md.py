@@ -147,10 +147,10 @@ KINDS = (
     Md(
         name="md",
         name_prefix="md",
+        reader=MdReader,
         sync="passes",
         reason="a flush goes to every member",
         settings=("level", "journal_mode"),
         unsupported_readings=(WRITTEN_BEHIND,),
     ),
 )
-DEVICES = MdReader

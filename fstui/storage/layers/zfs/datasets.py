@@ -127,6 +127,7 @@ def zfs_commands(names: Iterable[str], properties: Sequence[str]) -> tuple[Comma
 KINDS = (
     ZfsDataset(
         name="zfs",
+        reader=DatasetReader,
         layer="filesystem",
         accepts_unaligned_direct=True,  # although statx(2) returns the record size (zfsprops(7), OpenZFS 2.3: "direct")
         copies_on_write=True,
@@ -134,4 +135,3 @@ KINDS = (
         barrier_option=None,
     ),
 )
-FILESYSTEMS = DatasetReader

@@ -76,5 +76,4 @@ class Volume(LayerKind, frozen=True, kw_only=True):
         return None
 
 
-KINDS = (Volume(name="zvol", name_prefix="zd", may_cache=True, barrier_option=None),)
-DEVICES = VolumeReader
+KINDS = (Volume(name="zvol", name_prefix="zd", reader=VolumeReader, may_cache=True, barrier_option=None),)
