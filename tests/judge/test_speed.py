@@ -149,14 +149,16 @@ def test_unknown_class_is_compared_with_every_kind(rate: float, answer: str, pla
 @pytest.mark.parametrize(
     ("allowed", "rate", "answer"),
     [("20", 10, "slow"), ("60", 30, "slow"), ("100", 50, "normal"), ("20", 2000, "normal"), ("60", 10, "slow")],
-    ids=["20 IOPS", "60 IOPS", "more than a slow disk turns", "not of this disk", "not met"],
+    ids=["20 IOPS", "60 IOPS", "as fast as etcd requires", "not of this disk", "not met"],
 )
-def test_limit_below_a_slow_disk_is_slow(allowed: str, rate: float, answer: str) -> None:
+def test_limit_explains_a_slow_rate(allowed: str, rate: float, answer: str) -> None:
     found = answered(None, step(rate=rate, ops=50), process=limited(value=allowed))
     assert found.answer == answer
     assert ("limit of the cgroup applies" in found.sentence) is (rate == int(allowed) / 2)
     if answer == "slow" and rate > 10 * (allowed == "60"):
-        assert found.title == f"{rate:.1f}/s, slower than a 5400 rpm disk: an I/O limit of the cgroup applies"
+        assert (
+            found.title == f"{rate:.1f}/s, slower than the 50/s that etcd requires: an I/O limit of the cgroup applies"
+        )
         assert "the disk may not be the cause" in found.sentence
 
 

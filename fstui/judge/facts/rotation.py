@@ -28,7 +28,6 @@ from fstui.storage.layers.devices.models import WritePlacement
 
 ASSUMED_RPM = 15_000
 """Assumed for a hard disk that does not report its rotational speed: that of the fastest disk ever sold."""
-SLOWEST_RPM = 5400
 LOGGED_NS = 473_000
 """The minimum time of a synced write that a disk appends to a log on its platters, as measured on an Ultrastar 7K6000
 (serverfault.com/questions/857271)."""

@@ -6,10 +6,9 @@ from statistics import median, quantiles
 from typing import NamedTuple
 
 from fstui.judge.facts import Case
-from fstui.judge.facts.rotation import SLOWEST_RPM, rpm
+from fstui.judge.facts.rotation import rpm
 from fstui.judge.facts.steps import MIN_SYNCS, WriteStep, has_rate
 from fstui.judge.references import NEVER_SYNCED, PublishedClass, operation_of, published_class
-from fstui.judge.speed.reasons import limits_reached
 from fstui.judge.speed.stalls import without_cpu_ns
 from fstui.measure.latency import STALL_NS
 from fstui.model.quantities import count, counted, duration_ns, rate, rotation
@@ -129,7 +128,7 @@ def _is_rated(write_step: WriteStep) -> bool:
 
 
 def find_yardsticks(case: Case) -> tuple[Yardstick, ...]:
-    """Return the yardsticks that apply, the most specific first. The last ones are included only if the run is slow."""
+    """Return the yardsticks that apply, the most specific first. That of etcd applies only to a slow run."""
     steps = tuple(rated_steps(case))
     at_full_speed = [write_step for write_step in steps if not write_step.settings.ops_per_s]
     own_names = ", ".join(dict.fromkeys(reference.name for reference in case.evidence.own_references))
@@ -137,18 +136,16 @@ def find_yardsticks(case: Case) -> tuple[Yardstick, ...]:
         _yardstick(f"your own {own_names}", at_full_speed, partial(_compare_to_own, case)),
         _yardstick(counted(len(case.evidence.earlier_runs), "earlier run"), steps, partial(_compare_to_earlier, case)),
     ]
-    slowest_disk = f"a {rotation(SLOWEST_RPM)} disk"
-    only_slow = [_yardstick(slowest_disk, filter(_is_long, steps), partial(_compare_to_limits, case))]
     if known_class := published_class(case.commit_media):
         yardsticks.append(_yardstick(known_class.name, at_full_speed, partial(_compare_to_class, case, known_class)))
-    elif fastest_step := fastest_small_step(case):
-        name = f"the {ETCD_MIN_PER_S}/s that etcd requires"
-        only_slow.append(_yardstick(name, filter(_is_long, [fastest_step]), _compare_to_etcd))
     if slowest_rpm := _slowest_rpm(case):
         compare = partial(_compare_to_revolutions, case, slowest_rpm)
         yardsticks.append(_yardstick(rotation(slowest_rpm), at_full_speed, compare))
-    only_slow = [yardstick for yardstick in only_slow if yardstick.is_slow]
-    return tuple(yardstick for yardstick in (*yardsticks, *only_slow) if yardstick.comparisons)
+    fastest_step = None if known_class else fastest_small_step(case)
+    if fastest_step and _is_long(fastest_step):
+        etcd = Yardstick(f"the {ETCD_MIN_PER_S}/s that etcd requires", (_compare_to_etcd(fastest_step),))
+        yardsticks += [etcd] if etcd.is_slow else []
+    return tuple(yardstick for yardstick in yardsticks if yardstick.comparisons)
 
 
 def _yardstick(
@@ -207,14 +204,6 @@ def _compare_to_revolutions(case: Case, slowest_rpm: int, write_step: WriteStep)
     floor = slowest_rpm / 60 / revolutions
     evidence = f"slow is below {rate(floor)}/s: {count(revolutions)} revolutions per sync"
     return StepComparison(write_step, floor, floor, evidence)
-
-
-def _compare_to_limits(case: Case, write_step: WriteStep) -> StepComparison:
-    """Compare with the slowest disk. A step is slow only if an I/O limit below that disk's rate slowed it down."""
-    floor = SLOWEST_RPM / 60
-    applies = any("iops" in limit.what and int(limit.value) < floor for limit in limits_reached(case, write_step.step))
-    evidence = f"{floor:.0f} revolutions per second"
-    return StepComparison(write_step, floor if applies else 0.0, floor, evidence)
 
 
 def _is_long(write_step: WriteStep) -> bool:
