@@ -159,7 +159,7 @@ def test_limit_explains_a_slow_rate(allowed: str, rate: float, answer: str) -> N
         assert (
             found.title == f"{rate:.1f}/s, slower than the 50/s that etcd requires: an I/O limit of the cgroup applies"
         )
-        assert "the disk may not be the cause" in found.sentence
+        assert "he disk may not be the cause: " in found.sentence
 
 
 def test_short_lack_of_cpu_does_not_explain_slow_storage() -> None:
@@ -317,14 +317,14 @@ def test_limit_that_a_layer_uses_up_is_named_as_the_reason(writes_per_sync: int)
     counters = tuple(replace(each, writes=writes_per_sync * 30) for each in slow.counters)
     found = answered(None, replace(slow, counters=counters), process=limited(value="48"))
     assert found.answer == "slow"
-    assert ("An I/O limit of the cgroup applies." in found.sentence) is (writes_per_sync == 6)
+    assert ("an I/O limit of the cgroup applies" in found.sentence) is (writes_per_sync == 6)
 
 
 def test_limit_that_applies_is_named_as_the_reason() -> None:
     found = answered(SSD, step(rate=40, ops=50), process=limited())
     assert found.answer == "slow"
     assert "I/O limit" in found.title
-    assert "the disk may not be the cause" in found.sentence
+    assert "he disk may not be the cause: " in found.sentence
     assert "I/O limit: 8:0 wiops 100 (/sys/fs/cgroup/x/io.max)" in found.evidence
 
 
@@ -373,7 +373,7 @@ FILER = Node(id="remote:nfs4", layer="remote", kind="nfs4", name="filer:/vol1")
 
 
 @pytest.mark.parametrize(("where", "reason"), [
-    (on_disk(filesystem(), disk(state=(DEGRADED,))), "The stack is degraded or faulty (sda degraded: 1)."),
+    (on_disk(filesystem(), disk(state=(DEGRADED,))), "the stack is degraded or faulty (sda degraded: 1)."),
     (target(filesystem("nfs4", "/mnt", below=(FILER.id,)), FILER), "also waits for the network and the server."),
 ], ids=["degraded", "remote"])  # fmt: skip
 def test_other_reasons_are_named(where: Target, reason: str) -> None:
@@ -405,6 +405,13 @@ def test_trace_shows_whether_the_device_stalled(ms: int, words: str) -> None:
     found = answered(SSD, slowest(400, trace=(traced(us=40, device_flush_ns=times),)))
     assert found.answer == "stalls"
     assert words in found.sentence
+
+
+def test_a_slow_request_and_its_reason_are_one_sentence() -> None:
+    times = DeviceTimes(p50=1_000_000, p99=None, max=380_000_000)
+    found = answered(SSD, slowest(400, trace=(traced(us=40, others=400, device_flush_ns=times),)))
+    reason = "other processes also flushed this device"
+    assert f"sda itself took 380 ms for one request, but the disk may not be the cause: {reason}" in found.sentence
 
 
 def test_evidence_includes_the_step_of_the_sentence() -> None:

@@ -96,4 +96,4 @@ def test_io_limit_is_named_and_the_disk_is_not_blamed(workshop: Path) -> None:
             run = headless.measure(headless.scenario_file(workshop), storage, "--medium", "ssd", within=within)
     assert run.speed.answer in {"slow", "stalls"}, run.speed
     assert "I/O limit" in run.speed.title
-    assert "the disk may not be the cause" in run.speed.sentence
+    assert "he disk may not be the cause: " in run.speed.sentence

@@ -59,7 +59,7 @@ async def test_no_findings_differ_from_not_judged_yet() -> None:
 @pytest.mark.parametrize("width", [80, 120])
 async def test_both_answers_so_far_are_shown(width: int) -> None:
     found = Finding(rule="flushes-arrive", scope="storage", verdict="consistent", confidence="low", title="1.00")
-    normal = Speed(answer="normal", title="fdatasync 840/s, normal compared with SSDs")
+    normal = Speed(answer="normal", title="fdatasync 840/s, not slow compared with SSDs")
     judged = Judgement(verdict="consistent", confidence="low", sentence="", findings=(found,), speed=normal)
     async with PreparedApp().run_test(size=(width, 24)) as pilot:
         await watch(pilot, [*screens.events(until=5), FindingsChanged(judgement=judged)])

@@ -114,9 +114,8 @@ def _stalls(case: Case, stalled: Sequence[StalledStep], slow: Sequence[Yardstick
         answer="stalls",
         yardstick=LONGEST_PAUSE,
         title=f"{title}{_first_reason(reasons)}",
-        sentence=f"{summary}: {counted(stall_count, 'stall')} in {seconds(measured_s)}."
-        f"{_device_sentence(longest, has_reason=bool(reasons))}"
-        f"{also}{_reason_sentences(reasons)}",
+        sentence=f"{summary}: {counted(stall_count, 'stall')} in {seconds(measured_s)}.{also} "
+        f"{_stall_cause(longest, reasons)}",
         evidence=(
             *(stall.line for stall in stalled),
             *_evidence_lines(slow),
@@ -126,17 +125,17 @@ def _stalls(case: Case, stalled: Sequence[StalledStep], slow: Sequence[Yardstick
     )
 
 
-def _device_sentence(stalled: StalledStep, *, has_reason: bool) -> str:
-    """Return a sentence about where the stall was; empty if the kernel's trace does not show it."""
-    slowest = slowest_device(stalled.step)
+def _stall_cause(stalled: StalledStep, reasons: Sequence[Reason]) -> str:
+    """Return the cause, and how long the device itself took if the kernel's trace shows it."""
+    cause, slowest = _cause(reasons), slowest_device(stalled.step)
     if slowest is None:
-        return ""
+        return capitalize(cause)
     device, longest_ns = slowest
     took = duration_ns(longest_ns)
     if longest_ns >= DEVICE_SHARE * stalled.longest_ns:
-        return f" {device} itself took {took} for one request."
-    guess = "" if has_reason else ": the delay was in a layer above, or due to a lack of CPU"
-    return f" {device} itself never took longer than {took}{guess}."
+        return f"{device} itself took {took} for one request, but {cause}"
+    guess = "" if reasons else ": the delay was in a layer above, or due to a lack of CPU"
+    return f"{device} itself never took longer than {took}{guess}. {capitalize(cause)}"
 
 
 def _slow(case: Case, slow: Yardstick, yardsticks: Sequence[Yardstick]) -> Speed:
@@ -147,7 +146,7 @@ def _slow(case: Case, slow: Yardstick, yardsticks: Sequence[Yardstick]) -> Speed
         yardstick=slow.name,
         title=f"{worst.measured_rate}, slower than {slow.name}{_first_reason(reasons)}",
         sentence=f"{worst.step.name} did {worst.measured_rate} in {seconds(worst.step.elapsed_s)}. Compared with "
-        f"{slow.name}: {worst.evidence}.{_reason_sentences(reasons)}",
+        f"{slow.name}: {worst.evidence}. {capitalize(_cause(reasons))}",
         evidence=(*_evidence_lines(yardsticks), *(reason.evidence for reason in reasons)),
         next=_next_steps(case, reasons),
     )
@@ -156,7 +155,7 @@ def _slow(case: Case, slow: Yardstick, yardsticks: Sequence[Yardstick]) -> Speed
 def _normal(case: Case, normal: Yardstick, yardsticks: Sequence[Yardstick]) -> Speed:
     best = max(normal.comparisons, key=lambda comparison: comparison.per_s)
     is_fastest = len(normal.comparisons) > 1 and _is_fastest(case, best.write_step)
-    pace = f"normal compared with {normal.name}"
+    pace = f"not slow compared with {normal.name}"
     if best.median_per_s:  # a rate may be far above it
         pace = f"{ratio(best.per_s / best.median_per_s)} × the median of {normal.name}"
     return Speed(
@@ -191,9 +190,9 @@ def _no_reference(case: Case, verdict: Verdict, yardsticks: Sequence[Yardstick])
         if worst.slow_below_per_s:
             slow = f"slow is below {rate_text(worst.slow_below_per_s, worst.write_step)}, and "
         return Speed(
-            title=f"neither slow nor clearly normal compared with {yardsticks[0].name}",
+            title=f"between slow and not slow compared with {yardsticks[0].name}",
             sentence=f"Compared with {yardsticks[0].name}, fewer than half of the steps are slow, and at most half are "
-            f"normal. {worst.step.name} did {worst.measured_rate}: {slow}normal is at least "
+            f"clearly not slow. {worst.step.name} did {worst.measured_rate}: {slow}not slow is at least "
             f"{rate_text(worst.min_normal_per_s, worst.write_step)}.",
             evidence=_evidence_lines(yardsticks),
             next=(RECORD_A_BASELINE,),
@@ -262,11 +261,11 @@ def _first_reason(reasons: Sequence[Reason]) -> str:
     return f": {reasons[0].text}" if reasons else ""
 
 
-def _reason_sentences(reasons: Sequence[Reason]) -> str:
-    """Return a sentence for each reason, or a sentence that there is none."""
+def _cause(reasons: Sequence[Reason]) -> str:
+    """Return a sentence, without its capital letter, with the reasons."""
     if not reasons:
-        return " No cause was found."
-    return " " + " ".join(f"{capitalize(reason.text)}." for reason in reasons) + " So the disk may not be the cause."
+        return "no cause was found."
+    return f"the disk may not be the cause: {'; '.join(reason.text for reason in reasons)}."
 
 
 def _next_steps(case: Case, reasons: Sequence[Reason]) -> tuple[str, ...]:

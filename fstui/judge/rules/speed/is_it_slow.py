@@ -6,16 +6,16 @@ fstui compared the rates of synced writes with references for this storage.
 - **stalls**: a synced or O_DIRECT write took at least 250 ms and at least ten times the median (p50), or never
   returned
 - **slow**: by at least one reference, half of the steps or more are slow
-- **not slow**: neither, and by at least one reference, most steps are normal
+- **not slow**: neither, and by at least one reference, most steps are not slow
 - **unknown**: otherwise, for example if CPU was short or syncs may skip the disk
 
 ## How it was measured
-Only steps with one writer are compared. A step is slow if its rate is below the limit of a reference, otherwise normal:
+Only steps with one writer are compared. A step is slow if its rate is below the limit of a reference:
 
 - half of the slowest of your own references (`fstui references`)
 - half of the lower quartile of at least three earlier runs of this scenario
 - half of the slowest of 8 or more published rates for this class of device (exception: a rate between this limit and
-  the slowest rate is neither slow nor normal)
+  the slowest rate counts as neither)
 - one sync per ten revolutions, on a rotating disk
 - 50 commits per second in the fastest step (the minimum for etcd), if the class of the device is unknown
 
