@@ -32,7 +32,7 @@ from fstui.powercut.header import PowerCutHeader
 from fstui.powercut.log import READER_GONE, BadLog
 from fstui.powercut.verification import CutDeclaration
 from fstui.powercut.witness import SILENCE_TIMEOUT_S, LogNotWritten, Witness, WitnessState
-from fstui.powercut.writing import MAY_NOT_START, PreparedCut, WriterProcess, root_below
+from fstui.powercut.writing import PreparedCut, WriterProcess, root_warning
 from fstui.report import formats
 from fstui.report.characters import escape_controls
 from fstui.runs import power_cut
@@ -98,10 +98,11 @@ async def _write(session: Session, directory: str, settings: dict[str, str], roo
         cut = await power_cut.prepare_cut(session, directory, settings)
         concerns = () if yes else await power_cut.concerns(session, cut)
         interruption.release()  # while fstui asks for confirmation, Ctrl-C must end it
+        warning = root_warning(cut.header.target, on_root=cut.on_root)
         if cut.on_root:
-            _confirm_root(cut, root_of)
-        elif root_below(target := cut.header.target):
-            say(f"The root filesystem holds {target.path}: {MAY_NOT_START}.")
+            _confirm_root(cut, warning, root_of)
+        elif warning:
+            say(warning)
         _ask_about_concerns(cut, concerns)
         return await interruption.run_until_signal(_run_writer(cut, interruption))
 
@@ -131,9 +132,8 @@ async def _run_writer(cut: PreparedCut, interruption: Interruption) -> int:
     return BROKEN_PIPE if end.reason == READER_GONE else FAILED if end.has_failed else 0
 
 
-def _confirm_root(cut: PreparedCut, root_of: str | None) -> None:
+def _confirm_root(cut: PreparedCut, warning: str, root_of: str | None) -> None:
     name = cut.header.host.hostname
-    warning = f"{cut.header.target.path} is on the root filesystem: {MAY_NOT_START}."
     if root_of is None and is_terminal(sys.stdin):
         say(warning)
         root_of = click.prompt("Type the name of this host to continue", default="", show_default=False, err=True)

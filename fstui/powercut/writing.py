@@ -125,10 +125,6 @@ class WriterProcess:
         return None
 
 
-MAY_NOT_START = "after the cut, this host may not start again"
-"""The warning if the root filesystem holds the records."""
-
-
 def is_on_root(target: Target, inventory: Inventory) -> bool:
     """Return whether the target is on the root filesystem, even if it is another mount of that filesystem."""
     root = next((filesystem for filesystem in inventory.filesystems if filesystem.mount_point == "/"), None)
@@ -139,6 +135,15 @@ def is_on_root(target: Target, inventory: Inventory) -> bool:
     return bool(below_target) and below_target == below_root
 
 
-def root_below(target: Target) -> bool:
-    """Return whether the root filesystem holds the target, for example the backing file of its loop device."""
-    return any(node.layer == "filesystem" and node.name == "/" for node in target.stack[1:])
+def root_warning(target: Target, *, on_root: bool) -> str:
+    """Return a warning if the cut may damage the root filesystem; empty if the target does not use it.
+
+    It may hold the target, or for example the backing file of its loop device.
+    """
+    if on_root:
+        where = f"{target.path} is on the root filesystem"
+    elif any(node.layer == "filesystem" and node.name == "/" for node in target.stack[1:]):
+        where = f"{target.mount_point} is stored on the root filesystem"
+    else:
+        return ""
+    return f"{where}, so this host may not start again."

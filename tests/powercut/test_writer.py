@@ -245,9 +245,9 @@ def test_root_filesystem_requires_the_host_name() -> None:
 @pytest.mark.parametrize("typed", ["a\x1b[31m", r"a\x1b[31m"])
 def test_host_name_is_accepted_as_it_is_printed(typed: str) -> None:
     header: Any = SimpleNamespace(host=SimpleNamespace(hostname="a\x1b[31m"), target=SimpleNamespace(path="/"))
-    powercut._confirm_root(SimpleNamespace(header=header), typed)  # type: ignore[arg-type]
+    powercut._confirm_root(SimpleNamespace(header=header), "", typed)  # type: ignore[arg-type]
     with pytest.raises(Refused):
-        powercut._confirm_root(SimpleNamespace(header=header), "a")  # type: ignore[arg-type]
+        powercut._confirm_root(SimpleNamespace(header=header), "", "a")  # type: ignore[arg-type]
 
 
 def test_run_refuses_the_power_cut_test(target: Path) -> None:

@@ -13,7 +13,7 @@ from textual import work
 from fstui.model.storage import Target
 from fstui.powercut.plan import write_command
 from fstui.powercut.verification import CutDeclaration, read_file
-from fstui.powercut.writing import is_on_root, root_below
+from fstui.powercut.writing import is_on_root, root_warning
 from fstui.runs import power_cut
 from fstui.tui.commands import BACK, COPY, HELP, LIST, QUIT, Command
 from fstui.tui.drawing import io_path
@@ -152,8 +152,8 @@ class PowerCutScreen(PageScreen):
         host, inventory = "this host", self.fstui.session.judged_filesystems().inventory
         if guest := inventory.host.virtualization:
             host = "the physical host"
-        if is_on_root(self._target, inventory) or root_below(self._target):
-            yield " ! ", "The records are on the root filesystem, so this host may not start again.", WARNING
+        if warning := root_warning(self._target, on_root=is_on_root(self._target, inventory)):
+            yield " ! ", warning, WARNING
         if reason := io_path.stop(self._target):
             yield " ! ", f"{reason}, so the cut may lose records.", WARNING
         for directory in self.unverified_cuts:
