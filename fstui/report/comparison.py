@@ -220,8 +220,8 @@ class Comparison:
         if len(self.sides) < 2:
             return ""
         if not compared:
-            other = "other " if durability else ""
-            return f"{durability}The runs have no {other}step in common, so nothing is compared."
+            nothing = "The runs have no step in common, so nothing is compared."
+            return f"{durability}The runs have no other step in common." if durability else nothing
         if not wins:
             return f"{durability}No clear difference in {counted(compared, 'step')}."
         parts: list[str] = []

@@ -35,7 +35,7 @@ from fstui.tui.drawing.report import section_lines
 from fstui.tui.drawing.run import cell_styles
 from fstui.tui.styles import AREA, BAD, FAINT, HEAD
 
-_RATE, _BAR, _MIN_BAR_WIDTH, _RATIO, _RATIO_WIDTH = "RATE/S", " ", 4, "VS A", 8
+_RATE, _BAR, _RATIO, _RATIO_WIDTH = "RATE/S", "VS BEST", "VS A", 8
 _MIN_MAP_LINES, _FRAME_LINES, _OTHER_LINES = 8, 2, 2
 STEPS = (
     Column("STEP", gap=0, cut="middle"),
@@ -43,7 +43,7 @@ STEPS = (
     Column(_RATE, 7, right=True),
     Column(_BAR, gap=2, from_width=46),
     Column(_RATIO, right=True, gap=2),
-    Column("P50", 7, right=True, gap=2, from_width=60),
+    Column("P50", 7, right=True, gap=2, from_width=82),
     Column("P99", 7, right=True, gap=2, from_width=60),
     Column("FLUSH/SYNC", 10, right=True, gap=2, from_width=72),
 )
@@ -119,7 +119,7 @@ def _steps(steps: Sequence[Section], comparison: Comparison, width: int) -> list
     step_width = min(max(map(cell_len, names), default=0), width * 3 // 10)
     columns = _with_widths(STEPS, {"STEP": step_width}, _RATIO, ratios.values())
     bar_width = next((column.width for column in fit_columns(columns, width - 4) if column.title == _BAR), 0)
-    if bar_width < _MIN_BAR_WIDTH:
+    if bar_width < len(_BAR):
         columns = [column for column in columns if column.title != _BAR]
     drawn, fitting = table(columns, (), width), fit_columns(columns, width - 4)
     for name, step in zip(tell_apart(names, step_width), steps, strict=True):
