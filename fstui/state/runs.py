@@ -50,6 +50,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     rate_per_s: float = 0.0
     """The rate of the first database step. Without one, of the first step that synced, or else of the first one."""
     rate_of: str = ""
+    rates_per_s: dict[str, float] = {}
+    """The rate of each step that has one, by its name."""
     identity: str = ""
     """The identity of the target, if it is known."""
     note: str = ""
@@ -220,6 +222,7 @@ def _summary(outline_file: OutlineFile, note: str, running_ids: Collection[str])
         round=outline.round,
         rate_per_s=step.rate_per_s if step else 0.0,
         rate_of=step.name if step else "",
+        rates_per_s={step.name: step.rate_per_s for step in steps_with_rate},
         identity=outline.target.identity if outline.target else "",
         note=note,
         altered=entry.altered,

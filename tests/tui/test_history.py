@@ -223,6 +223,31 @@ async def test_long_series_shows_the_runs_around_the_selected_one() -> None:
         assert any(line.startswith("▸") and "18 Oct" in line for line in await press(pilot, *["left"] * 10))
 
 
+async def test_a_large_trend_has_a_point_for_each_run_at_its_date() -> None:
+    for day, times in ((1, 1.0), (2, 2.0), (11, 4.0)):
+        saved(f"aaa1{day:02}", day, times)
+    app = PreparedApp()
+    async with app.run_test(size=(120, 40)) as pilot:
+        lines = await press(pilot, "h", "t")
+        assert all(any(f" {step.name} " in line for line in lines) for step in screens.STEPS)
+        drawn = lines[next(y for y, line in enumerate(lines) if "by date" in line) + 1 :]
+        width = 118 // 3
+        columns = {x for line in drawn for x, sign in enumerate(line[:width]) if sign in "●◆"}
+        first, second, third = sorted(columns)
+        assert (third - first) / (second - first) == pytest.approx(10, rel=0.2)
+        assert sum(line.count("●") for line in drawn) == 2 * len(screens.STEPS)
+        assert any("2.00 ×" in line for line in await press(pilot, "left"))
+
+
+async def test_an_altered_date_in_a_trend_leaves_the_bars() -> None:
+    for name, day in (("aaa111", 1), ("bbb222", 2)):
+        path = runs.path_of(saved(name, day))
+        path.write_text(path.read_text().replace(f"2026-10-0{day}T", "yesterday"))
+    app = PreparedApp()
+    async with app.run_test(size=(120, 40)) as pilot:
+        assert any("━━" in line for line in await press(pilot, "h", "t"))
+
+
 async def test_click_selects_a_run_of_the_trend() -> None:
     saved("aaa111", 1)
     saved("bbb222", 2)

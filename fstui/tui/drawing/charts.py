@@ -20,6 +20,7 @@ from fstui.tui.styles import AREA, FAINT, HEAD, TIME, WARNING
 
 MIN_AREA_LINES = 5
 """Height of a rule, a name, two lines of chart and the time axis."""
+MIN_CHART_LINES = 4
 LABEL_WIDTH, _MAX_AREA_ROWS = 8, 10
 _WIDE_SCREEN = 110
 _MIN_MINUTES_S = 150
@@ -147,15 +148,18 @@ SYNC_FIGURES = (
 """The figures to chart for the programs that wait and for their devices, in the same order of layouts."""
 
 
-class _Chart(NamedTuple):
+class Chart(NamedTuple):
     figure: Figure
     values: tuple[float | None, ...]
     """The highest value in each half cell; None if it was not measured."""
+    remark: str = ""
+    """The text to the right of the name. If it is empty, the highest value is shown."""
+    points: tuple[tuple[int, str], ...] = ()
+    """Half cells, each with a sign to draw at its value."""
 
 
 class Layout(NamedTuple):
     columns: int
-    chart_width: int
     cells: int
     cell_s: int
     """Seconds per cell of a full chart. The chart is sent to the terminal once per cell. The cells of a small terminal
@@ -164,8 +168,7 @@ class Layout(NamedTuple):
 
 def chart_layout(width: int, max_columns: int = 3) -> Layout:
     columns = min(1 if width < 66 else 2 if width < 160 else 3, max_columns)
-    chart_width = (width - 2) // columns
-    return Layout(columns, chart_width, chart_width - LABEL_WIDTH - 2, 4 if width >= _WIDE_SCREEN else 10)
+    return Layout(columns, cells_of(width - 2, columns), 4 if width >= _WIDE_SCREEN else 10)
 
 
 def last_minutes(
@@ -211,8 +214,12 @@ def last_minutes(
     remarks = ["gaps: not measured"] * (not all(measured[measured.index(True) :]))
     remarks += [f"redrawn every {cell_s} s"] * (now is None)
     ends = ("ago", "now") if now is not None else ("earlier", f"≤ {cell_s} s ago")
-    times = f"{_duration(last_s - first_s)} {ends[0]}", ends[1]
-    return (rule(width, name, ", ".join(remarks)), *_areas(tuple(shown), times, layout, height - 1))
+    begin = f"{_duration(last_s - first_s)} {ends[0]}"
+    axis = f"{begin}{fit_right(ends[1], layout.cells - len(begin))}"
+    # a last row that is less than half full is left out: the other charts become higher
+    rows = max(min((height - 2) // MIN_CHART_LINES, floor(len(shown) / layout.columns + 0.5)), 1)
+    drawn = chart_grid(tuple(shown[: rows * layout.columns]), axis, layout.columns, width - 2, height - 1)
+    return (rule(width, name, ", ".join(remarks)), *drawn)
 
 
 def device_minutes(
@@ -226,31 +233,35 @@ def device_minutes(
     return last_minutes(name, DEVICE_FIGURES, recent, width=width, height=height, stats_of=stats_of)
 
 
-def _charts(figures: Sequence[Figure], parts: Sequence[Sequence[Any]]) -> list[_Chart]:
-    return [_Chart(figure, tuple(maximum(map(figure.value, part)) for part in parts)) for figure in figures]
+def _charts(figures: Sequence[Figure], parts: Sequence[Sequence[Any]]) -> list[Chart]:
+    return [Chart(figure, tuple(maximum(map(figure.value, part)) for part in parts)) for figure in figures]
 
 
 @lru_cache(maxsize=4)  # the series changes only when a cell is full, but the screen is drawn every second
-def _areas(shown: tuple[_Chart, ...], times: tuple[str, str], layout: Layout, height: int) -> tuple[Text, ...]:
-    """Draw area charts. ``times``: the labels at both ends of the time axis."""
-    # a last row that is less than half full is left out: the other charts become higher
-    rows = max(min((height - 1) // 4, floor(len(shown) / layout.columns + 0.5)), 1)
-    chart_height = (height - 1) // rows
+def chart_grid(charts: tuple[Chart, ...], axis: str, columns: int, width: int, height: int) -> tuple[Text, ...]:
+    """Draw area charts of the same times. ``axis``: the labels of the time axis, for the cells of one chart."""
+    chart_width, chart_height = width // columns, (height - 1) // ceil(len(charts) / columns)
     lines = []
-    for start in range(0, min(rows * layout.columns, len(shown)), layout.columns):
-        charts = [area_chart(*chart, layout.cells, chart_height) for chart in shown[start : start + layout.columns]]
-        lines += [line(*(span for chart in charts for span in chart[index])) for index in range(chart_height)]
-    begin, end = times
-    axis = f"{begin}{fit_right(end, layout.cells - len(begin))}"
-    return (*lines, line((fit(" " * (LABEL_WIDTH + 1) + axis, layout.chart_width) * len(charts), FAINT)))
+    for start in range(0, len(charts), columns):
+        shown = [_area_chart(chart, cells_of(width, columns), chart_height) for chart in charts[start:][:columns]]
+        lines += [line(*(span for chart in shown for span in chart[index])) for index in range(chart_height)]
+    return (*lines, line((fit(" " * (LABEL_WIDTH + 1) + axis, chart_width) * len(shown), FAINT)))
 
 
-def area_chart(figure: Figure, values: Sequence[float | None], cells: int, height: int) -> list[list[StyledText]]:
-    """Draw an area chart, or only the upper edge if the chart is high. ``values``: two for each cell."""
+def cells_of(width: int, columns: int) -> int:
+    """Return the width of the drawn area of a chart in a grid."""
+    return width // columns - LABEL_WIDTH - 2
+
+
+def _area_chart(chart: Chart, cells: int, height: int) -> list[list[StyledText]]:
+    """Draw an area chart, or only the upper edge if the chart is high."""
+    figure, values = chart.figure, chart.values
     highest, rows = max(value for value in values if value is not None), height - 1
     top = round_up(max(highest, figure.min_scale))
-    title, peak = f"   {figure.name}", f"peak {without_zeros(figure.to_text(highest))}"
-    drawn = [[(title, HEAD), (f"{fit_right(peak, LABEL_WIDTH + 1 + cells - len(title))} ", FAINT)]]
+    remark = chart.remark or f"peak {without_zeros(figure.to_text(highest))}"
+    width = LABEL_WIDTH + 1 + cells
+    title = fit(f"   {figure.name}", width - 1 - len(remark)).rstrip()
+    drawn = [[(title, HEAD), (f"{fit_right(remark, width - len(title))} ", FAINT)]]
     tick = without_zeros(figure.to_text(top))
     # zero is one dot high; an unknown value has no dot
     dots = [0 if value is None else max(floor(min(value / top, 1) * rows * 4 + 0.5), 1) for value in values]
@@ -263,6 +274,9 @@ def area_chart(figure: Figure, values: Sequence[float | None], cells: int, heigh
         area = "".join(
             braille_cell(dots[at], dots[at + 1], row, (blank[at], blank[at + 1])) for at in range(0, len(dots), 2)
         )
+        for at, sign in chart.points:
+            if (dots[at] - 1) // 4 == row:
+                area = f"{area[: at // 2]}{sign}{area[at // 2 + 1 :]}"
         style = WARNING if (row + 0.5) / rows * top >= figure.warning_from else figure.colour
         drawn.append([(f"{label:>{LABEL_WIDTH - 1}} {'┤' if label else '│'}", FAINT), (area, style), (" ", "")])
     return drawn

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from datetime import datetime
 from functools import partial
+from itertools import pairwise
+from math import ceil, sqrt
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +20,7 @@ from fstui.model.run import Run
 from fstui.report import history as report
 from fstui.report.findings import leading_finding
 from fstui.report.latency_map import LogScale
-from fstui.report.text import cut_left, moment, speed_word, verdict_label
+from fstui.report.text import NONE, cut_left, moment, speed_word, verdict_label
 from fstui.runs.history import Summary
 from fstui.tui.drawing import charts
 from fstui.tui.drawing.cells import (
@@ -74,6 +77,7 @@ TREND = (
     Column("RATE/S", _RATE_WIDTH, gap=2, right=True),
     Column("VS FIRST", 8, gap=2, right=True),
     Column("RUN", 6, gap=2, from_width=_WIDE),
+    Column("NOTE", 28, gap=2, from_width=_WIDE),
     Column("BAR", gap=2),
 )
 _MARK = "*"
@@ -82,6 +86,8 @@ _MAX_RATES = 7
 _BAD_SPEEDS: tuple[Answer, ...] = ("slow", "stalls")
 _MIN_PICTURE_LINES, _MIN_LINES_WITH_PICTURE = 6, 12
 """Height of the smallest heat map, and of the smallest part that shows one: the next step comes first."""
+_MIN_CHART_WIDTH = 34
+_POINT, _CHOSEN_POINT = "●", "◆"
 
 
 def rows(runs: Sequence[Summary], marked: Collection[str], width: int) -> TableContent:
@@ -143,13 +149,19 @@ def sorted_by(runs: Sequence[Summary], title: str) -> list[Summary]:
 
 
 def trend(runs: Sequence[Summary], saved: Sequence[Summary], chosen: Summary, width: int, height: int) -> list[Text]:
-    """Draw a row for each run of a series, the newest first. ``saved``: all saved runs."""
+    """Draw a row for each run of a series, the newest first, and charts of its steps. ``saved``: all saved runs.
+
+    Without room for charts, the rows have bars.
+    """
     name, notes = f"{chosen.rate_of}/s of {_scenario(chosen, saved)}", "ratios of single runs may be chance"
     others = report.runs_with_other_settings(chosen, saved)
     notes += f" · without {counted(others, 'run')} with other settings" if others else ""
     title = rule(width, name, fit_list(notes, width - len(name) - 10, " · "))
     top, newest_first = charts.round_up(max(run.rate_per_s for run in runs)), runs[::-1]
-    columns = fit_columns(TREND, width - 4)
+    rows_height = min(len(runs) + 2, height // 2)
+    charts_height = height - rows_height if width >= _WIDE and height < UNBOUNDED else 0
+    drawn_charts = _trend_charts(runs, chosen, width, charts_height)
+    columns = fit_columns(TREND[:-1] if drawn_charts else TREND, width - 4)
     bar = min(columns[-1].width, _MAX_BAR_WIDTH)
 
     def draw(index: int) -> Text:
@@ -164,6 +176,7 @@ def trend(runs: Sequence[Summary], saved: Sequence[Summary], chosen: Summary, wi
             "BAR": plain_meter(run.rate_per_s / top, bar),
             "VS FIRST": "" if run == runs[0] else f"{run.rate_per_s / runs[0].rate_per_s:.2f} ×",
             "RUN": run.id,
+            "NOTE": run.note,
         }
         styles = {"VERDICT": style, "SPEED": _speed_style(run)}
         mark, text_style = ("▸", HEAD) if run == chosen else (" ", "")  # the cursor is in the table above
@@ -173,8 +186,55 @@ def trend(runs: Sequence[Summary], saved: Sequence[Summary], chosen: Summary, wi
         return drawn
 
     titles = {column.title: column.title for column in columns} | {"BAR": f"0…{_rate(top)}"}
-    rows = window(len(runs), draw, newest_first.index(chosen), height - 2)
-    return [title, line((f"   {row(columns, titles)}", FAINT)), *rows]
+    rows = window(len(runs), draw, newest_first.index(chosen), height - len(drawn_charts) - 2)
+    return [title, line((f"   {row(columns, titles)}", FAINT)), *rows, *drawn_charts]
+
+
+def _trend_charts(runs: Sequence[Summary], chosen: Summary, width: int, height: int) -> list[Text]:
+    """Draw the rate of each step by date, with a point for each run. Return nothing if there is no room."""
+    names = list(runs[-1].rates_per_s)
+    square, max_columns = ceil(sqrt(len(names))), max(width // _MIN_CHART_WIDTH, 1)
+    columns = min(square if len(names) % (square + 1) else square + 1, max_columns)
+    rows = (height - 2) // charts.MIN_CHART_LINES
+    if rows < 1:
+        return []
+    cells = charts.cells_of(width, columns)
+    try:
+        times = [datetime.fromisoformat(run.started_at).timestamp() for run in runs]
+    except ValueError:  # a document that was altered
+        return []
+    begin, length = min(times), max(max(times) - min(times), 1)
+    places = [round((time - begin) / length * (2 * cells - 1)) for time in times]
+
+    def chart(name: str) -> charts.Chart:
+        known = [(place, run) for place, run in zip(places, runs, strict=True) if name in run.rates_per_s]
+        values: list[float | None] = [None] * (2 * cells)
+        for (start, before), (end, after) in pairwise([known[0], *known]):
+            first, last = before.rates_per_s[name], after.rates_per_s[name]
+            for place in range(start, end + 1):
+                values[place] = first + (last - first) * (place - start) / max(end - start, 1)
+        now, oldest = chosen.rates_per_s.get(name), known[0][1].rates_per_s[name]
+        remark = f"{rate(now)}  {now / oldest:.2f} ×" if now else NONE
+        points = tuple((place, _CHOSEN_POINT if run is chosen else _POINT) for place, run in known)
+        return charts.Chart(charts.Figure(name, float, rate, 1), tuple(values), remark, points)
+
+    shown = tuple(map(chart, names[: rows * columns]))
+    hidden = f"{len(names) - len(shown)} more in a larger window" if len(shown) < len(names) else ""
+    notes = " · ".join(filter(None, (f"{_CHOSEN_POINT} the selected run, × compared with the first", hidden)))
+    dates = _dates(runs, [place // 2 for place in places], cells)
+    drawn = charts.chart_grid(shown, dates, columns, width, height - 1)
+    return [rule(width, "rate per second by date", notes), *drawn]
+
+
+def _dates(runs: Sequence[Summary], places: Sequence[int], cells: int) -> str:
+    """Return the dates of the first run, the last one, and those between for which there is room."""
+    form = "%d %b" if moment(runs[0].started_at, "%F") != moment(runs[-1].started_at, "%F") else "%H:%M"
+    dates = [moment(run.started_at, form) for run in runs]
+    axis, last_start = dates[0], cells - len(dates[-1])
+    for date, place in zip(dates[1:-1], places[1:-1], strict=True):
+        if len(axis) < place and place + len(date) < last_start:
+            axis = f"{axis:<{place}}{date}"
+    return f"{axis:<{last_start}}{dates[-1]}"
 
 
 def series_rows(series: Sequence[Sequence[Summary]], width: int) -> TableContent:
@@ -193,7 +253,9 @@ def _series_row(runs: Sequence[Summary], lasts: Sequence[Summary], columns: Sequ
     return row_cells(columns, values, {"": style, "OLD→NEW": AREA})
 
 
-def selected_run(summary: Summary, run: Run | None, width: int, height: int, *, all_evidence: bool) -> list[Text]:
+def selected_run(
+    summary: Summary, run: Run | None, width: int, height: int, *, all_evidence: bool, has_map: bool
+) -> list[Text]:
     """Draw the verdict, speed, next steps, evidence and a heat map. Unless ``all_evidence``, cut long evidence."""
     if run is None:
         return [rule(width, summary.id or "unreadable", moment(summary.started_at)), *_summary_lines(summary, width)]
@@ -207,8 +269,8 @@ def selected_run(summary: Summary, run: Run | None, width: int, height: int, *, 
     ]
     step = next((step for step in run.steps if step.name == summary.rate_of), None)
     height_left = height - len(lines)
-    has_timeline = step is not None and bool(step.timeline)
-    has_picture = has_timeline and (all_evidence or height_left >= _MIN_LINES_WITH_PICTURE)
+    has_picture = has_map and step is not None and bool(step.timeline)
+    has_picture = has_picture and (all_evidence or height_left >= _MIN_LINES_WITH_PICTURE)
     if all_evidence:
         height_left = UNBOUNDED
     elif has_picture:
@@ -227,8 +289,13 @@ def marked_line(run: Summary, width: int) -> Text:
     return line((mark, KEY), text, cut_left(_target(run), width - drawn_width(mark + text) - 1))
 
 
-def note_lines(summary: Summary, width: int) -> list[Text]:
-    parts = (f"“{summary.note}”" if summary.note else "", f"{summary.path}: {ALTERED}" if summary.altered else "")
+def note_lines(summary: Summary, width: int, *, in_table: bool) -> list[Text]:
+    """Draw the note, unless the table shows it in full."""
+    is_shown = in_table and len(summary.note) <= _MAX_WIDTHS["NOTE"]
+    parts = (
+        f"“{summary.note}”" if summary.note and not is_shown else "",
+        f"{summary.path}: {ALTERED}" if summary.altered else "",
+    )
     return paragraph(" ".join(filter(None, parts)), width, " ") if any(parts) else []
 
 

@@ -52,6 +52,8 @@ class HistoryScreen(BaseScreen):
     NAME = "history"
     DOUBLE_CLICK_ACTION = "open"
     SCROLLED_PART = "selected"
+    HAS_MAP: ClassVar = True
+    """Whether the latency of the selected run is drawn."""
     HELP_TEXT = (
         "Every run is saved as one document. On the command line: fstui history, fstui show, fstui compare. "
         "'fstui show --again' judges a saved run again with the rules of this version."
@@ -246,6 +248,11 @@ class HistoryScreen(BaseScreen):
     def _number_text(self) -> str:
         return counted(len(self.rows or ()), "saved run")
 
+    @property
+    def _has_notes(self) -> bool:
+        """Whether a table shows the notes."""
+        return "NOTE" in self.table.titles
+
     def _draw_rows(self, width: int) -> TableContent:
         return drawing.rows(self.rows or (), self._marked_ids, width)
 
@@ -263,12 +270,15 @@ class HistoryScreen(BaseScreen):
     def _draw_selected(self, width: int, height: int) -> list[Text]:
         chosen = self.chosen
         run = self._documents.get(chosen.path) if chosen else None
-        return drawing.selected_run(chosen, run, width, height, all_evidence=self.shows_all_evidence) if chosen else []
+        if chosen is None:
+            return []
+        complete = self.shows_all_evidence
+        return drawing.selected_run(chosen, run, width, height, all_evidence=complete, has_map=self.HAS_MAP)
 
     def _draw_file(self, width: int, height: int) -> list[Text]:
         if self._is_comparing:
             return [drawing.marked_line(run, width) for run in self._all_runs if run.id in self._marked_ids]
-        return drawing.note_lines(self.chosen, width) if self.chosen else [line()]
+        return drawing.note_lines(self.chosen, width, in_table=self._has_notes) if self.chosen else [line()]
 
 
 def _counterpart(
@@ -294,10 +304,11 @@ class TrendScreen(HistoryScreen):
     HELP_TEXT = (
         "A series is at least two finished runs of one scenario with the same settings on one filesystem, without "
         "--max-rate or --idle. CHANGE is the last rate divided by the first. OLD→NEW draws the rates of the last "
-        "seven runs on a logarithmic scale. Below are the runs of the selected series, the newest first, with bars "
-        "from 0. On the command line: fstui history trend."
+        "seven runs on a logarithmic scale. Below are the runs of the selected series, the newest first: with bars "
+        "from 0, or on a larger screen with a chart of each step by date. On the command line: fstui history trend."
     )
     NAME = "trend"
+    HAS_MAP = False
 
     def __init__(self, filter_text: str) -> None:
         super().__init__()
@@ -348,6 +359,10 @@ class TrendScreen(HistoryScreen):
     @property
     def _number_text(self) -> str:
         return f"{len(self._series)} series"
+
+    @property
+    def _has_notes(self) -> bool:
+        return not self.has_class("-narrow")
 
     def _draw_rows(self, width: int) -> TableContent:
         return drawing.series_rows(self._series, width)
