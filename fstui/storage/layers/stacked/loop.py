@@ -37,12 +37,6 @@ class Identity(NamedTuple):
     """Empty if losetup is too old to print it."""
 
 
-class _FoundFile(NamedTuple):
-    identity: Identity
-    device: str
-    """``major:minor`` if the file is a device node, else 0:0."""
-
-
 def uses_direct_io(node: Node) -> bool:
     return node.value("dio") == "1"
 
@@ -103,18 +97,18 @@ class LoopReader(DeviceReader):
 
         In a container, the node may be outside /dev, or may have another name than the kernel's.
         """
-        identity, backing = self._identities.get(name), self._file_at(file)
-        if backing is None or (identity is not None and backing.identity != identity):
+        identity, backing, device = self._identities.get(name), *self._file_at(file)
+        if backing is None or (identity is not None and backing != identity):
             return None
-        return self.sources.names.by_number(backing.device)
+        return self.sources.names.by_number(device)
 
-    def _file_at(self, path: str) -> _FoundFile | None:
+    def _file_at(self, path: str) -> tuple[Identity | None, str]:
+        """Return what is at a path, None if that is unknown; and ``major:minor`` if it is a device node, else 0:0."""
         output = tool_output.output_of(self.sources.tool_outputs, stat_command(path)) or ""
         if (match := re.fullmatch(_STAT_OUTPUT, output.strip())) is None:
-            return None
+            return None, ""
         number, major, minor = int(match[1]), int(match[3], 16), int(match[4], 16)
-        identity = Identity(f"{os.major(number)}:{os.minor(number)}", inode=match[2])
-        return _FoundFile(identity, f"{major}:{minor}")
+        return Identity(f"{os.major(number)}:{os.minor(number)}", inode=match[2]), f"{major}:{minor}"
 
     def _is_another_file(self, name: str, path: str) -> bool:
         """Return whether the file at that path cannot be the file of the loop device. Used if losetup printed nothing.
@@ -148,10 +142,10 @@ class LoopReader(DeviceReader):
         """
         if identity.device == mount.device:
             return True
-        file = self._file_at(path)
+        file, _ = self._file_at(path)
         if file is None:
             return mount.fstype == "btrfs" and identity.device.startswith("0:")
-        return file.identity == identity if identity.inode else file.identity.device == identity.device
+        return file == identity if identity.inode else file.device == identity.device
 
     @cached_property
     def _identities(self) -> Mapping[str, Identity]:
