@@ -22,35 +22,33 @@ class Conclusion(NamedTuple):
     steps: Iterable[Step] = ()
     evidence: Iterable[str] = ()
     next: Iterable[str] = ()
+    rule: str = ""
+    """The public name; empty: that of the function."""
 
 
 class Rule(NamedTuple):
     name: str
-    judge: Callable[[Case], Iterable[Conclusion | Finding]]
-    """A rule that reports under several names yields findings instead of conclusions."""
+    judge: Callable[[Case], Iterable[Conclusion]]
     order: int
     precedes_verdict: bool
 
     def __call__(self, case: Case) -> Iterator[Finding]:
-        for result in self.judge(case):
-            yield result if isinstance(result, Finding) else self._finding(result)
-
-    def _finding(self, conclusion: Conclusion) -> Finding:
-        steps = dict.fromkeys(step.name for step in conclusion.steps)
-        lists = {"steps": tuple(steps), "evidence": tuple(conclusion.evidence), "next": tuple(conclusion.next)}
-        return Finding(rule=self.name, **{**conclusion._asdict(), **lists})
+        for conclusion in self.judge(case):
+            steps = dict.fromkeys(step.name for step in conclusion.steps)
+            lists = {"steps": tuple(steps), "evidence": tuple(conclusion.evidence), "next": tuple(conclusion.next)}
+            yield Finding(**{**conclusion._asdict(), **lists, "rule": conclusion.rule or self.name})
 
 
 def rule(
     *, order: int = DEFAULT_ORDER, precedes_verdict: bool = False
-) -> Callable[[Callable[[Case], Iterable[Conclusion | Finding]]], Rule]:
+) -> Callable[[Callable[[Case], Iterable[Conclusion]]], Rule]:
     """Declare a rule with the name of its function.
 
     ``order``: among findings of equal weight about one question, those of the rule with the lower order come first.
     ``precedes_verdict``: the sentences of the rule's notes come before the sentence of the verdict.
     """
 
-    def declare(judge: Callable[[Case], Iterable[Conclusion | Finding]]) -> Rule:
+    def declare(judge: Callable[[Case], Iterable[Conclusion]]) -> Rule:
         return Rule(judge.__name__.replace("_", "-"), judge, order, precedes_verdict)
 
     return declare

@@ -8,6 +8,7 @@ import msgspec
 
 from fstui.model import shipped
 from fstui.model.judgement import Confidence, Verdict
+from fstui.model.steps import Step
 from fstui.model.storage import Node
 
 
@@ -45,7 +46,7 @@ class Hit(NamedTuple):
     evidence: tuple[str, ...]
     replacements: Mapping[str, str] = {}
     """Further texts, by placeholder."""
-    steps: tuple[str, ...] = ()
+    steps: tuple[Step, ...] = ()
 
 
 @cache

@@ -154,14 +154,13 @@ def _uncommitted(evidence: Evidence, stack: Stack, steps: Steps) -> Iterator[Hit
     ]
     commits, syncs = sum(number for _, number in counted), sum(write_step.syncs for write_step, _ in counted)
     if counted and commits <= _FEW_COMMITS_PER_SYNC * syncs:
-        measured = [write_step.step for write_step, _ in counted]
+        measured = tuple(write_step.step for write_step, _ in counted)
         lines = tuple(
             f"{write_step.step.name}: {count(number)} commits, {count(write_step.syncs)} syncs"
             for write_step, number in counted
         )
         figures = {"commits": count(commits), "syncs": count(syncs), "time": words.time_measured(measured)}
-        names = tuple(dict.fromkeys(step.name for step in measured))
-        yield Hit("uncommitted", dataset, lines, figures, steps=names)
+        yield Hit("uncommitted", dataset, lines, figures, steps=measured)
 
 
 def _barriers_off(evidence: Evidence, stack: Stack, _: Steps) -> Iterator[Hit]:

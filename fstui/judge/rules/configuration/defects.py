@@ -4,28 +4,26 @@ import shlex
 from collections.abc import Iterator
 
 from fstui.judge import words
-from fstui.judge.declaration import rule
+from fstui.judge.declaration import Conclusion, rule
 from fstui.judge.facts import Case
 from fstui.judge.facts.configuration import FoundDefect
-from fstui.model.judgement import Finding
 from fstui.storage.layers.filesystems.overlay import upper_path
 
 
 @rule(order=20)
-def defects(case: Case) -> Iterator[Finding]:
+def defects(case: Case) -> Iterator[Conclusion]:
     for match in case.configuration.defects:
         outcome, texts = match.outcome, _placeholder_texts(case, match)
         is_unverified = outcome.low_unless_verified and not case.lowest_devices.verified
-        yield Finding(
-            rule=match.defect.name,
-            verdict=outcome.verdict,
-            confidence="low" if is_unverified else outcome.confidence,
-            scope="storage",
+        yield Conclusion(
             title=outcome.title.format_map(texts),
             sentence=outcome.sentence.format_map(texts),
+            verdict=outcome.verdict,
+            confidence="low" if is_unverified else outcome.confidence,
             steps=match.hit.steps,
             evidence=match.hit.evidence,
-            next=tuple(line.format_map(texts) for line in outcome.next),
+            next=[line.format_map(texts) for line in outcome.next],
+            rule=match.defect.name,
         )
 
 
