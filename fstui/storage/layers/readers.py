@@ -98,13 +98,14 @@ class FilesystemReader(Reader):
     def read(self, mount: Mount) -> LayerDescription:
         description = self.read_layers_below(mount)
         device = description.below[0] if description.below else ""
+        sync = (Reading(what="sync_option", value="sync", path=MOUNTINFO),) if "sync" in mount.all_options else ()
         # for a bind mount or a subvolume, a directory of the filesystem other than /
         root = (Reading(what="root", value=mount.root, path=MOUNTINFO),) if mount.root != "/" else ()
         readings = (
             *description.readings,
             *self.settings(mount, device),
             *_compression(mount),
-            *self.option_readings(mount),
+            *sync,
             *root,
         )
         removed_device = () if description.below else self._removed_device(mount)
@@ -133,15 +134,10 @@ class FilesystemReader(Reader):
         return (name,) if name is not None else ()
 
     def settings(self, mount: Mount, device: str) -> tuple[Reading, ...]:
-        """Return ``barrier``, and settings of the filesystem on that device."""
+        """Return ``barrier``, and settings of the filesystem on that device, from the mount options or a tool."""
         if BARRIERS_OFF.intersection(mount.super_options):
             return (Reading(what="barrier", value="nobarrier", path=MOUNTINFO),)
         return (Reading(what="barrier", value="barrier", path=MOUNTINFO),) if self.layer_kind.flushes_on_sync else ()
-
-    def option_readings(self, mount: Mount) -> tuple[Reading, ...]:
-        """Return readings that the mount options or a tool add."""
-        has_sync = "sync" in mount.all_options
-        return (Reading(what="sync_option", value="sync", path=MOUNTINFO),) if has_sync else ()
 
     def fault_readings(self, device: str) -> tuple[Reading, ...]:
         return ()

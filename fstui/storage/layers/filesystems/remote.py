@@ -44,11 +44,11 @@ class RemoteReader(FilesystemReader):
         )
         return LayerDescription((bottom.id,), other_layers=(bottom,))
 
-    def option_readings(self, mount: Mount) -> tuple[Reading, ...]:
+    def settings(self, mount: Mount, device: str) -> tuple[Reading, ...]:
         version = mount.option("vers")
         options = {"vers": version} if version else {}
         if self.layer_kind.name in _NFS:
-            options["sync_option"] = "sync" if "sync" in mount.all_options else "async"
+            options |= {} if "sync" in mount.all_options else {"sync_option": "async"}
             options["hard"] = "soft" if {"soft", "softerr"}.intersection(mount.super_options) else "hard"
         if self.layer_kind.name in _CIFS and "nostrictsync" in mount.super_options:
             options["strict_sync"] = "no"

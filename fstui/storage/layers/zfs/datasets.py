@@ -51,15 +51,13 @@ class DatasetReader(FilesystemReader):
         return self._pools.pool_below(mount.source)
 
     def settings(self, mount: Mount, device: str) -> tuple[Reading, ...]:
-        """Return ``barrier``, which shows whether a parameter of the module drops flushes."""
-        return super().settings(mount, device) or barrier_reading(self.tree)
-
-    def option_readings(self, mount: Mount) -> tuple[Reading, ...]:
+        """Return ``barrier``, which shows whether a parameter of the module drops flushes, and the other settings."""
+        barrier = super().settings(mount, device) or barrier_reading(self.tree)
         name, tool_outputs = mount.source, self.sources.tool_outputs
         missing_properties = missing_reading("the dataset's properties", [("zfs", "get", "all", name)], tool_outputs)
         replay = self.tree.reading(REPLAY_PARAMETER, f"{PARAMETERS}/{REPLAY_PARAMETER}")
         properties = self._pools.properties.get(name, (missing_properties,))
-        return (*super().option_readings(mount), *properties, *without_none([self._commit_reading(name), replay]))
+        return (*barrier, *properties, *without_none([self._commit_reading(name), replay]))
 
     def _commit_reading(self, dataset: str) -> Reading | None:
         """Return ``zil_commit_count`` of the dataset, or of the whole host if the dataset has none."""
