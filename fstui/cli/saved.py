@@ -147,12 +147,10 @@ def replay(reference: str, speed: float) -> int:
     run = asyncio.run(_find(reference)).run
     from fstui.runs.replaying import replay as start_replay  # noqa: PLC0415
 
-    session, plan, running = start_replay(run, speed)
-    assert run.target is not None, "a run without one is refused"
-    target = run.target
+    session, running = start_replay(run, speed)
     from fstui.tui.app import run_app  # noqa: PLC0415
 
-    return run_app(session, None, push_first_screens=lambda app: app.open_run(running, plan, target))
+    return run_app(session, None, push_first_screens=lambda app: app.open_run(running))
 
 
 def _judge_again(saved: SavedRun, format_: str, output: Path | None) -> None:

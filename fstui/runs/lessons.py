@@ -98,11 +98,6 @@ class CheckedClaim(NamedTuple):
     holds: bool
 
 
-class StartedRun(NamedTuple):
-    plan: Plan
-    running: RunInProgress
-
-
 class PlannedRun(NamedTuple):
     plan: Plan
     target: Target
@@ -122,10 +117,10 @@ def find(name: str) -> Lesson:
     raise Refused(f"no lesson '{name}'. Choose one of: {', '.join(lesson.name for lesson in lessons())}.")
 
 
-async def start(lesson: Lesson, run: LessonRun, pace: float = 1.0) -> StartedRun:
+async def start(lesson: Lesson, run: LessonRun, pace: float = 1.0) -> RunInProgress:
     """Start a run of a lesson. Raises Refused if the lesson's file has a mistake."""
     session, site, plan = await _plan_run(lesson, run, pace)
-    return StartedRun(plan, session.start(plan, site))
+    return session.start(plan, site)
 
 
 async def plan_runs(lesson: Lesson) -> list[PlannedRun]:

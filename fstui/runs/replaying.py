@@ -1,7 +1,5 @@
 """Play a saved run again, in real time or faster. The result is judged with the current rules and not saved."""
 
-from typing import NamedTuple
-
 from fstui.measure.kinds.powercut import PowerCut
 from fstui.model.errors import Refused
 from fstui.model.plan import Plan, PlannedStep
@@ -15,13 +13,7 @@ from fstui.runs.site import Site
 from fstui.state.workspace import TargetDirectory
 
 
-class Replay(NamedTuple):
-    session: Session
-    plan: Plan
-    running: RunInProgress
-
-
-def replay(run: Run, speed: float = 1.0) -> Replay:
+def replay(run: Run, speed: float = 1.0) -> tuple[Session, RunInProgress]:
     """Return a replay of the run. ``speed`` 2 plays it twice as fast. Raises Refused if the run cannot be played."""
     if run.target is None or run.scenario is None or not run.steps:
         raise Refused(f"run {run.id} has no steps to replay")
@@ -41,7 +33,7 @@ def replay(run: Run, speed: float = 1.0) -> Replay:
     )
     directory = TargetDirectory(run.target.path, run.target.space)
     site = Site(directory=directory, raw_target=run.target, cgroup_process=run.cgroup_process)
-    return Replay(Session.on_machine(machine), plan, RunInProgress(plan, site, machine))
+    return Session.on_machine(machine), RunInProgress(plan, site, machine)
 
 
 def _as_planned(step: Step) -> PlannedStep:

@@ -57,7 +57,7 @@ class RunInProgress:
     ) -> None:
         """``idle``: the activity of the devices just before the run, if it was measured."""
         self.id = secrets.token_hex(3)
-        self._plan = plan
+        self.plan = plan
         self._site = site
         self._target = site.target
         self._server_target: Target | None = None  # an existing server whose data is not on the site's filesystem
@@ -134,13 +134,13 @@ class RunInProgress:
         lowest = self._target.lowest
         counters_before = self._machine.counters(lowest)
         directory = await self._machine.make_directory(self._site.directory, self.id)
-        uses_servers = any(step.settings.program for step in self._plan.steps)
+        uses_servers = any(step.settings.program for step in self.plan.steps)
         servers = self._machine.servers(self.id, directory.held_directory) if uses_servers else Servers()
         try:
-            check_alignment(self._plan.steps, directory.dio_alignment, self._target)
-            self._server_target = await servers.open_existing(self._plan.steps)
-            if self._plan.server and self._server_target is None:
-                self._site.check(self._plan.server_peak_bytes)
+            check_alignment(self.plan.steps, directory.dio_alignment, self._target)
+            self._server_target = await servers.open_existing(self.plan.steps)
+            if self.plan.server and self._server_target is None:
+                self._site.check(self.plan.server_peak_bytes)
             await self._measure(directory, servers)
         finally:
             await servers.stop()
@@ -167,7 +167,7 @@ class RunInProgress:
             RunStarted(
                 id=self.id,
                 target=self._target,
-                plan=self._plan,
+                plan=self.plan,
                 host=inventory.host,
                 untraced=self._trace.untraced,
                 earlier_runs=earlier_runs,
@@ -176,7 +176,7 @@ class RunInProgress:
         self._judge()
         idle_watch = IdleWatch(self._machine, self._target.stack, self._idle)
         await self._pause(idle_watch, 0.0 if self._idle else IDLE_DURATION_S)
-        for index, planned_step in enumerate(self._plan.steps):
+        for index, planned_step in enumerate(self.plan.steps):
             if index:
                 await self._pause(idle_watch, PAUSE_DURATION_S)
             if self._stop_requested.is_set():
@@ -192,7 +192,7 @@ class RunInProgress:
         """Whether no step remains: all have ended, or the last one ended with an error that would also end the next."""
         steps = self._run.steps
         error = steps[-1].error if steps and steps[-1].status == "failed" else None
-        return len(steps) >= len(self._plan.steps) or (error is not None and error.errno in LASTING_ERRNOS)
+        return len(steps) >= len(self.plan.steps) or (error is not None and error.errno in LASTING_ERRNOS)
 
     async def _pause(self, idle_watch: IdleWatch, duration_s: float) -> None:
         """Watch the devices while fstui does nothing. A stop ends the pause."""

@@ -38,7 +38,6 @@ from fstui.tui.terminal import AsciiFilter, ControlFilter, SlowLineDriver, is_mo
 if TYPE_CHECKING:
     from textual.widgets import Input
 
-    from fstui.model.plan import Plan
     from fstui.model.run import Run
     from fstui.runs.history import SavedRun
     from fstui.runs.runner import RunInProgress
@@ -292,14 +291,14 @@ class FstuiApp(App[int]):
         activity = first.activity.copy() if isinstance(first, StorageScreen) and not self.result else None
         self.push_screen(PlanScreen(Offers(self.session, directory, alternatives), scenario, activity))
 
-    def open_run(self, running: RunInProgress, plan: Plan, target: Target) -> None:
+    def open_run(self, running: RunInProgress) -> None:
         from fstui.tui.screens.run import RunScreen  # noqa: PLC0415
 
         self.run_in_progress = running
         self._run_ended.clear()
         self._repaint()  # the run will be in front for a long time
         _free_garbage()
-        self._open(RunScreen(running, plan, target))
+        self._open(RunScreen(running))
 
     def open_result(self, run: Run, saved_to: str | None, directory: str | None, save_error: str | None = None) -> None:
         from fstui.tui.screens.result import ResultScreen  # noqa: PLC0415
@@ -347,7 +346,7 @@ class FstuiApp(App[int]):
         idle, concerns = await caution.check(self.session, site, plan.peak_bytes, plan.max_bytes)
         if concerns:
             return f"Not started: {', '.join(concerns)}. Open the plan of the directory to run it anyway."
-        self.open_run(self.session.start(plan, site, idle), plan, site.target)
+        self.open_run(self.session.start(plan, site, idle))
         self.repeated_run = run
         return ""
 

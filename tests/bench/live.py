@@ -56,7 +56,7 @@ from fstui.runs.session import Session
 from fstui.tui.app import run_app
 session = Session.local(trace=False)
 site, plan = asyncio.run(session.plan_by_name(*sys.argv[1:]))
-sys.exit(run_app(session, None, lambda app: app.open_run(session.start(plan, site), plan, site.target)))
+sys.exit(run_app(session, None, lambda app: app.open_run(session.start(plan, site))))
 """
 
 

@@ -379,7 +379,8 @@ def _only_step(planned: PlannedStep, **changes: Any) -> list[Event]:
 class PreparedRun(RunInProgress):
     """A run that yields prepared events, and counts the requests to stop."""
 
-    def __init__(self, told: Iterable[Event]) -> None:
+    def __init__(self, told: Iterable[Event], plan: Plan | None = None, target: Target | None = None) -> None:
+        self.plan, self._target = plan or PLAN, target or DATA
         self.told = list(told)
         self.stopped = 0
         self.skipped = 0

@@ -22,7 +22,7 @@ async def results(lesson: Lesson) -> dict[str, Run]:
     """Run a lesson. If the student cuts the power, it is cut as soon as something was measured, in real time."""
     found = {}
     for run in lesson.runs:
-        _, running = await lessons.start(lesson, run, pace=1.0 if run.plug else 0.0)
+        running = await lessons.start(lesson, run, pace=1.0 if run.plug else 0.0)
         pulled = False
         async for event in running.events():
             if run.plug and not pulled and isinstance(event, StepProgressed) and event.snapshot.ops > 50:

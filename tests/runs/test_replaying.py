@@ -14,14 +14,15 @@ from tests.factories.runs import saved
 
 async def played(run: Run) -> Run:
     """Replay a run as fast as possible and return the result."""
-    (last,) = [event async for event in replay(run, speed=1e6).running.events() if isinstance(event, RunFinished)]
+    _, running = replay(run, speed=1e6)
+    (last,) = [event async for event in running.events() if isinstance(event, RunFinished)]
     return last.run
 
 
 async def test_a_replay_has_the_same_counts_and_is_not_saved() -> None:
     before = saved()
-    again = replay(before, speed=100)
-    events = [event async for event in again.running.events()]
+    _, again = replay(before, speed=100)
+    events = [event async for event in again.events()]
     last = events[-1]
     assert isinstance(last, RunFinished) and last.run.simulated == f"replay of {before.id}"
     assert [(step.name, step.ops, step.syncs) for step in last.run.steps] == [

@@ -72,7 +72,7 @@ async def test_state_may_arrive_after_the_last_screen_is_gone(monkeypatch: pytes
 async def test_quit_stops_the_run_and_waits_for_its_cleanup(key: str, code: int) -> None:
     app, running = PreparedApp(), Stoppable()
     async with app.run_test(size=(80, 24)) as pilot:
-        app.open_run(running, screens.PLAN, screens.DATA)
+        app.open_run(running)
         await pilot.pause()
         await pilot.press(key)
         await app.workers.wait_for_complete()
@@ -115,7 +115,7 @@ class Refusing(screens.PreparedRun):
 async def test_a_run_without_a_result_says_why_after_the_app(capsys: pytest.CaptureFixture[str]) -> None:
     app = PreparedApp()
     async with app.run_test(size=(80, 24)) as pilot:
-        app.open_run(Refusing([]), screens.PLAN, screens.DATA)
+        app.open_run(Refusing([]))
         await app.workers.wait_for_complete()
         await pilot.pause()
     print_result(app)

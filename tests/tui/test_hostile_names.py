@@ -94,7 +94,7 @@ async def test_run(until: int | None) -> None:
     async with hostile_app().run_test(size=SIZE) as pilot:
         app = pilot.app
         assert isinstance(app, PreparedApp)
-        app.open_run(screens.PreparedRun(told), everywhere(screens.PLAN), everywhere(screens.DATA))
+        app.open_run(screens.PreparedRun(told, everywhere(screens.PLAN), everywhere(screens.DATA)))
         await app.workers.wait_for_complete()
         await pilot.pause()
         assert isinstance(app.screen, RunScreen)

@@ -395,7 +395,7 @@ async def test_a_repeated_run_says_what_changed() -> None:
     app = PreparedApp()
     async with app.run_test(size=(80, 24)) as pilot:
         app.repeated_run = older()
-        app.open_run(screens.PreparedRun(screens.events()), screens.PLAN, screens.DATA)
+        app.open_run(screens.PreparedRun(screens.events()))
         await pilot.app.workers.wait_for_complete()
         await pilot.pause()
         assert isinstance(app.screen, ResultScreen)

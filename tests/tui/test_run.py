@@ -32,7 +32,7 @@ async def watch(pilot: Pilot[int], events: list[Event]) -> screens.PreparedRun:
     app = pilot.app
     assert isinstance(app, PreparedApp)
     running = screens.PreparedRun(events)
-    app.open_run(running, screens.PLAN, screens.DATA)
+    app.open_run(running)
     await app.workers.wait_for_complete()
     await pilot.pause()
     draw(pilot)
@@ -120,7 +120,7 @@ def test_previous_step_of_a_server_counts_transactions() -> None:
 
 
 def test_an_axis_grows_by_quarters_only_when_a_step_overruns() -> None:
-    screen = RunScreen(screens.PreparedRun([]), screens.PLAN, screens.DATA)
+    screen = RunScreen(screens.PreparedRun([]))
 
     def length_s(elapsed_s: float) -> float | None:
         screen.progress.current_index, screen.progress.snapshot = 5, screens.snapshot(5, elapsed_s)
@@ -311,7 +311,7 @@ async def test_a_refused_run_shows_the_reason() -> None:
 
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
         assert isinstance(pilot.app, PreparedApp)
-        pilot.app.open_run(Refusing([]), screens.PLAN, screens.DATA)
+        pilot.app.open_run(Refusing([]))
         await pilot.app.workers.wait_for_complete()
         await pilot.pause()
         draw(pilot)

@@ -79,7 +79,7 @@ async def at_work(pilot: Pilot[Any]) -> None:
 
 async def running(pilot: Pilot[Any]) -> None:
     assert isinstance(pilot.app, PreparedApp)
-    pilot.app.open_run(screens.PreparedRun(screens.events(until=5)), screens.PLAN, screens.DATA)
+    pilot.app.open_run(screens.PreparedRun(screens.events(until=5)))
     await pilot.app.workers.wait_for_complete()
     await pilot.pause()
     assert isinstance(pilot.app.screen, RunScreen)

@@ -255,8 +255,8 @@ class LessonScreen(BaseScreen):
     async def run_all(self) -> None:
         for run in self.lesson.runs:
             try:
-                plan, running = await lessons.start(self.lesson, run, self._pace)
-                progress = self._progress[run.label] = Progress(plan, running.target)
+                running = await lessons.start(self.lesson, run, self._pace)
+                progress = self._progress[run.label] = Progress(running.plan, running.target)
                 self._run_in_progress, self._plug_label = running, run.label if run.plug else None
                 async for event in running.events():
                     progress.apply(event)

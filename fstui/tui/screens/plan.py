@@ -307,7 +307,7 @@ class PlanScreen(BaseScreen):
             self.fstui.save_declaration(site, declaration)
         self.workers.cancel_group(self, "plan")  # planning must not disturb what is measured
         self.scenarios.empty()
-        self.fstui.open_run(run, plan, target)
+        self.fstui.open_run(run)
 
     def _choose(self, choices: Choices) -> None:
         if choices != self.offers.choices:

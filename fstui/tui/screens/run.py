@@ -12,8 +12,6 @@ from textual.app import ComposeResult
 from textual.containers import Container
 
 from fstui.model.errors import Refused
-from fstui.model.plan import Plan
-from fstui.model.storage import Target
 from fstui.report import latency_map
 from fstui.report.latency_map import Mark
 from fstui.runs.runner import RunInProgress
@@ -64,10 +62,10 @@ class RunScreen(BaseScreen):
         "I/O of other processes. '+ others': other processes also flushed, so the flushes per sync are not known."
     )
 
-    def __init__(self, running: RunInProgress, plan: Plan, target: Target) -> None:
+    def __init__(self, running: RunInProgress) -> None:
         super().__init__()
         self.run_in_progress = running
-        self.progress = Progress(plan, target)
+        self.progress = Progress(running.plan, running.target)
         self.view = self.progress
         """The progress that is drawn: a copy while the view is paused."""
         self.is_over = False
