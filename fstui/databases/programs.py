@@ -34,8 +34,6 @@ class ServerProgram(NamedTuple):
 
 
 class Programs(NamedTuple):
-    """Which of the programs that database steps need are installed."""
-
     servers: frozenset[str]
     sysbench: bool
     oltp_refusal: str | None = None

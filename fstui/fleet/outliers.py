@@ -191,8 +191,6 @@ def worse_verdicts(hosts: Sequence[HostResult]) -> list[Outlier]:
 
 
 class _UsualSettings:
-    """The settings and notes of the hosts with which a host is compared."""
-
     def __init__(self, hosts: Sequence[HostResult]) -> None:
         self._count = len(hosts)
         values: dict[str, Counter[str]] = {}

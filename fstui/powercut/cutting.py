@@ -47,8 +47,6 @@ _NO_TIMEOUT_S = 1e9
 
 
 class CutCampaign:
-    """Runs the cuts of a campaign that are still missing."""
-
     def __init__(
         self,
         store: CampaignStore,

@@ -43,8 +43,6 @@ class WriterEnd(NamedTuple):
 
 
 class AckSeries:
-    """The acknowledgements of one writer."""
-
     def __init__(self, first_sequence: int) -> None:
         self.first_sequence = first_sequence
         """The sequence number of the first acknowledgement. The others follow without a gap."""
@@ -122,7 +120,6 @@ def parse_header(line: bytes) -> dict[str, Any]:
 
 
 def beginning(line: bytes) -> str:
-    """Return the beginning of a line for a message."""
     return repr(line[:60].decode(errors="backslashreplace"))
 
 

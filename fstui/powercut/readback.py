@@ -253,8 +253,6 @@ def copy_file(source: str, target: str, max_bytes: int | None = None) -> None:
 
 
 class WriterComparison:
-    """Compares the records of one writer with its acknowledgements."""
-
     def __init__(self, directory: str, run_id: str, stream: Stream, last_ack: int, servers: dict[str, Any]) -> None:
         self.run_id = run_id
         self.stream = stream

@@ -53,8 +53,6 @@ class CutDeclaration(NamedTuple):
 
 
 class Readback:
-    """What the child that reads the records has reported."""
-
     def __init__(self) -> None:
         self.has_answered = False
         self.error: str | None = "the program that reads the records has ended"
@@ -219,7 +217,6 @@ def _check_filesystem(header: PowerCutHeader, current: Target, inspected: Target
 
 
 def _path_in_filesystem(target: Target) -> str:
-    """Return the path of the directory relative to its mount point."""
     return os.path.relpath(target.path, target.mount_point)
 
 

@@ -362,8 +362,6 @@ def _sum(values: list[int | None]) -> int | None:
 
 
 class ReportedFigures:
-    """The figures that a probe reports itself, in one or more frames."""
-
     def __init__(self, probe: str) -> None:
         self._fields: dict[str, Any] = {measures.TAG: probe}
         self.figures: Figures | None = None

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -60,11 +60,6 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     unreadable: str | None = None
 
 
-class LoadedRun(NamedTuple):
-    run: Run
-    altered: bool
-
-
 def save(run: Run) -> Path:
     """Write the run's document, replacing an earlier version. Raises OSError, and Refused without a home directory."""
     path = path_of(run)
@@ -112,11 +107,12 @@ def find(reference: str) -> Path:
 
 def read(path: Path) -> Run:
     """Return the run in that file. Raises RunNotFound if there is no file, or UnreadableRun."""
-    return read_document(path).run
+    return read_document(path)[0]
 
 
-def read_document(path: Path) -> LoadedRun:
-    return LoadedRun(*decode(path, documents.decode_run))
+def read_document(path: Path) -> tuple[Run, bool]:
+    """Return the run in that file, and whether its document was altered. Raises what ``read`` raises."""
+    return decode(path, documents.decode_run)
 
 
 def status_now(run: Run) -> RunStatus:
@@ -124,12 +120,11 @@ def status_now(run: Run) -> RunStatus:
     return _status(run, ledger.live_run_ids())
 
 
-def read_all(path: Path) -> list[LoadedRun]:
-    """Return all runs in a file, which may be the result of a check. Raises what ``read`` raises."""
-    runs, _ = decode(
-        path, lambda data: [LoadedRun(documents.decode_run(raw), is_altered(raw)) for raw in documents.split_file(data)]
-    )
-    return runs
+def read_all(path: Path) -> list[tuple[Run, bool]]:
+    """Return all runs in a file, such as the result of a check, and whether each was altered. Raises as ``read``."""
+    return decode(
+        path, lambda data: [(documents.decode_run(raw), is_altered(raw)) for raw in documents.split_file(data)]
+    )[0]
 
 
 def history(max_count: int | None = None, limit_s: float = math.inf) -> list[Summary]:

@@ -81,8 +81,6 @@ class _Named(msgspec.Struct, frozen=True):
 
 
 class TakenLesson(Base, frozen=True, kw_only=True):
-    """A lesson that the student finished."""
-
     day: str
     right: int
     """How many of the two answers were right."""

@@ -235,7 +235,6 @@ def properties_of_file(directory: int, name: str) -> dict[str, Any]:
 
 
 def file_flags(fd: int) -> str:
-    """Return the file's flags as letters of FLAGS."""
     bits = flag_bits(fd)
     return "".join(letter for letter, bit in FLAGS.items() if bits & bit)
 

@@ -69,7 +69,6 @@ class Growth(Base, frozen=True, kw_only=True):
 
 
 def growth_ns_per_mib(first: GrowthPoint, last: GrowthPoint) -> float:
-    """Return the growth of the flush time from one amount to another."""
     return (last.sync_ns - first.sync_ns) / ((last.bytes - first.bytes) / (1 << 20))
 
 

@@ -101,7 +101,6 @@ class PowerCutFigures(StepFigures, frozen=True, kw_only=True, tag="powercut"):
 
     @property
     def was_cut_during_writes(self) -> bool:
-        """Whether there is evidence that the power was cut during the writes."""
         return self.was_cut and self.ended is None
 
     @property

@@ -118,8 +118,6 @@ class ReplicatedServer:
 
 
 class ServerPair:
-    """A primary and its replica, each on its own filesystem."""
-
     def __init__(self, settings: dict[str, Any]) -> None:
         self.settings = settings
         directory = own_filesystem.isolate_process()
@@ -220,8 +218,6 @@ class ServerPair:
 
 
 class Clients:
-    """The clients, and the commits that were acknowledged to them."""
-
     def __init__(self, pair: ServerPair) -> None:
         settings, primary = pair.settings, pair.primary
         client = {**primary.client_settings, "connection": primary.connection}

@@ -281,8 +281,6 @@ class LocalProbe(RunningProbe):
 
 
 class OtherCgroup:
-    """The I/O cgroup of a process (``--like``)."""
-
     def __init__(self, pid: int) -> None:
         """Raise Refused if there is no such process, or if its cgroup cannot be joined."""
         self.process: Process = process.read_process_of(pid)
