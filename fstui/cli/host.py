@@ -91,10 +91,10 @@ async def _clean(pending: bool) -> int:
             say(f"fstui: {problem}")
         else:
             write_stdout(join_lines([f"removed {startup.label(entry)}"]))
-    unchecked = await startup.entries_of_other_containers()
+    unchecked = await startup.entries_of("in another container")
     for entry in unchecked:
         say(f"kept {startup.label(entry)}: {_OTHER_CONTAINER}")
-    if foreign_entries := await startup.entries_of_other_hosts():
+    if foreign_entries := await startup.entries_of("on another host"):
         hosts = ", ".join(sorted({entry.host for entry in foreign_entries}))
         say(f"Kept the leftovers of other hosts ({len(foreign_entries)}). Run 'fstui clean' on {hosts}.")
     elif not entries and not unverified and not unchecked:

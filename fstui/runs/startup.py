@@ -6,7 +6,7 @@ from fstui.model.declaration import Declaration
 from fstui.model.errors import Refused, sentence_of
 from fstui.powercut import power_cuts
 from fstui.state import ledger, user_data
-from fstui.state.ledger import LedgerEntry
+from fstui.state.ledger import LedgerEntry, Owner
 from fstui.state.paths import call_in_state_dir
 
 __all__ = ["LedgerEntry"]  # re-exported for the interfaces
@@ -44,14 +44,9 @@ async def unverified_power_cuts() -> list[LedgerEntry]:
     return await call_in_state_dir(power_cuts.unverified_cuts)
 
 
-async def entries_of_other_hosts() -> list[LedgerEntry]:
-    """Return the entries of other hosts that share the state directory. Raises Refused, OSError."""
-    return await call_in_state_dir(ledger.entries_of_other_hosts)
-
-
-async def entries_of_other_containers() -> list[LedgerEntry]:
-    """Return the entries of containers that may still run. Raises Refused, OSError."""
-    return await call_in_state_dir(ledger.entries_of_other_containers)
+async def entries_of(owner: Owner) -> list[LedgerEntry]:
+    """Return the ledger entries with such an owner. Raises Refused, OSError."""
+    return await call_in_state_dir(ledger.entries_of, owner)
 
 
 async def remove(entry: LedgerEntry) -> str | None:

@@ -25,6 +25,8 @@ from fstui.state import paths
 from fstui.state.files import create_private_directory, read_regular, sweep, sync_directory, write_atomically
 
 Kind = Literal["directory", "server", "mount", "database", "trace", "lab"]
+Owner = Literal["alive", "dead", "on another host", "in another container"]
+"""What is known about the owner of an entry. It is unknown whether an owner elsewhere is alive."""
 _RUN_ID = re.compile(r"[0-9a-z-]{1,40}")
 _CHILD_TIMEOUT_S = 10.0
 
@@ -158,32 +160,19 @@ def entries() -> list[LedgerEntry]:
     return [entry for entry in map(_read_entry, files) if entry is not None]
 
 
-def stale_entries() -> list[LedgerEntry]:
-    """Return the entries whose owner is dead. An owner that cannot be checked counts as alive.
+def entries_of(owner: Owner) -> list[LedgerEntry]:
+    return [entry for entry in entries() if _owner_of(entry) == owner]
 
-    Also remove incomplete entries, whose objects were never created.
-    """
+
+def stale_entries() -> list[LedgerEntry]:
+    """Return the entries whose owner is dead, and remove incomplete entries, whose objects were never created."""
     _remove_temporary_files()
-    return [entry for entry in entries() if _is_owner_alive(entry) is False]
+    return entries_of("dead")
 
 
 def live_entries() -> list[LedgerEntry]:
     """Return the entries of running processes of this host, except this process and its parent."""
-    candidates = (entry for entry in entries() if entry.pid not in (os.getpid(), os.getppid()))
-    return [entry for entry in candidates if _is_owner_alive(entry) is True]
-
-
-def live_run_ids() -> frozenset[str]:
-    return frozenset(entry.run for entry in entries() if _is_owner_alive(entry) is True)
-
-
-def entries_of_other_hosts() -> list[LedgerEntry]:
-    return [entry for entry in entries() if not _is_of_this_host(entry) and not was_written_since_boot(entry)]
-
-
-def entries_of_other_containers() -> list[LedgerEntry]:
-    """Return the entries of this host whose owner cannot be checked, because it is in another namespace."""
-    return [entry for entry in entries() if was_written_since_boot(entry) and _is_owner_alive(entry) is None]
+    return [entry for entry in entries_of("alive") if entry.pid not in (os.getpid(), os.getppid())]
 
 
 def was_written_since_boot(entry: LedgerEntry) -> bool:
@@ -208,17 +197,16 @@ def _is_of_this_host(entry: LedgerEntry) -> bool:
     return entry.machine == machine if entry.machine and machine else entry.host == os.uname().nodename
 
 
-def _is_owner_alive(entry: LedgerEntry) -> bool | None:
-    """Return whether the owner of the entry is running, or None if fstui cannot find out."""
+def _owner_of(entry: LedgerEntry) -> Owner:
     if not was_written_since_boot(entry):
-        return False if _is_of_this_host(entry) else None
+        return "dead" if _is_of_this_host(entry) else "on another host"
     if entry.pid_namespace != _namespace("pid"):  # the owner is in a container, or on the host of this container
-        return False if _is_empty(entry.pid_namespace) else None
+        return "dead" if _is_empty(entry.pid_namespace) else "in another container"
     start = start_time(entry.pid)
     # a time namespace may shift start times, so start times of two namespaces cannot be compared
     if start is not None and entry.time_namespace != _namespace("time"):
-        return None
-    return start == entry.started
+        return "in another container"
+    return "alive" if start == entry.started else "dead"
 
 
 def _is_empty(pid_namespace: str) -> bool:

@@ -117,7 +117,7 @@ def read_document(path: Path) -> tuple[Run, bool]:
 
 def status_now(run: Run) -> RunStatus:
     """Return the status of a saved run, which may still be running."""
-    return _status(run, ledger.live_run_ids())
+    return _status(run, _running_ids())
 
 
 def read_all(path: Path) -> list[tuple[Run, bool]]:
@@ -129,7 +129,7 @@ def read_all(path: Path) -> list[tuple[Run, bool]]:
 
 def history(max_count: int | None = None, limit_s: float = math.inf) -> list[Summary]:
     """Return a summary of each saved run, newest first. Raises TimeLimitExpired after ``limit_s``."""
-    notes, saved_files, running_ids = user_data.notes(), _files(), ledger.live_run_ids()
+    notes, saved_files, running_ids = user_data.notes(), _files(), _running_ids()
     files = read_outlines(saved_files[:max_count], saved_files, limit_s)
     return [_summary(file, notes.get(_id(file.path), ""), running_ids) for file in files]
 
@@ -178,6 +178,10 @@ def _scenario_key(run: Outline | Run) -> object:
 
 def _storage_key(run: Outline | Run) -> object:
     return run.target and (run.target.identity, run.target.mount_point, run.host.hostname)
+
+
+def _running_ids() -> frozenset[str]:
+    return frozenset(entry.run for entry in ledger.entries_of("alive"))
 
 
 def _status(run: Outline | Run, running_ids: Collection[str]) -> RunStatus:

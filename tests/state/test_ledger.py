@@ -84,14 +84,14 @@ def test_entries_of_a_dead_process_are_stale_after_changes(changed: dict[str, ob
     if "boot" in changed and not ledger._machine_id():
         pytest.skip("this host has no machine id")
     assert len(ledger.stale_entries()) == 1
-    assert ledger.entries_of_other_hosts() == []
+    assert ledger.entries_of("on another host") == []
 
 
 def test_entries_of_other_hosts_are_listed() -> None:
     ledger.write_entry("run1", "directory", "/srv/x")
     rewrite(host="db8", boot="another", machine="1" * 32)
     ledger.write_entry("run2", "directory", "/srv/y")
-    assert [entry.host for entry in ledger.entries_of_other_hosts()] == ["db8"]
+    assert [entry.host for entry in ledger.entries_of("on another host")] == ["db8"]
 
 
 @pytest.mark.root
