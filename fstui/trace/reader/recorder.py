@@ -19,7 +19,7 @@ import socket
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from math import inf
 from pathlib import Path
@@ -35,7 +35,7 @@ from fstui.trace.reader.program import remove_entry
 from fstui.trace.reader.recording import TracedEvent
 from fstui.trace.reader.spans import Span, WaitRow
 from fstui.trace.reader.tracefs import PREFIX, TracefsError, reason_of
-from fstui.trace.reader.waits import EVENTS, FILTERS, FUA_WRITES, SLOW_SYNC_NS, SYNC_CALLS, SyncedFile
+from fstui.trace.reader.waits import FUA_WRITES, SLOW_SYNC_NS, SYNC_CALLS, SyncedFile
 from fstui.trace.reader.watch import INTERVAL_S, WaitRecording, limits_of
 
 WINDOW_S = 10.0
@@ -112,8 +112,6 @@ class Trace(WaitRecording):
 
     def __init__(self, name: str) -> None:
         """Raises TracefsError, OSError. In this case no trace instance remains."""
-        self._call_names: dict[int, str] = {}
-        """The name of the last sync system call of each thread."""
         self._discarded_bytes: Counter[tuple[int, int]] = Counter()
         """By thread and device number."""
         self.exclude_after_s = WINDOW_S
@@ -127,22 +125,9 @@ class Trace(WaitRecording):
         super().__init__(name, pid=None, device=None, calls=True)
 
     def _enable(self) -> None:
-        """Also record the name of each call, and discards."""
         super()._enable()
-        for event, fields in EVENTS["begin_call"].items():
-            traced = TracedEvent(event, fields, FILTERS.get(event, ""))
-            self.handle_if_supported(traced, self._handler_for(event.rpartition("_enter_")[2]))
         discards = TracedEvent("block/block_bio_queue", DISCARD_FIELDS, f'{FUA_WRITES} || rwbs ~ "D*"')
         self.handle_if_supported(discards, self._add_bio)
-
-    def _handler_for(self, name: str) -> Callable[..., None]:
-        begin_call, call_names = self.waits.begin_call, self._call_names
-
-        def handle(time_ns: int, thread: int, fd: int = -1) -> None:
-            call_names[thread] = name
-            begin_call(time_ns, thread, fd)
-
-        return handle
 
     def _add_bio(self, time_ns: int, thread: int, device: int, *bio: Any) -> None:
         sector, sectors, rwbs = bio
@@ -231,7 +216,7 @@ class Trace(WaitRecording):
             # the sync has not ended until now, so its end will be traced
             if is_blocked(thread, file) and switches(thread) == state.switches:
                 if file.fd >= 0:
-                    self.waits.begin_call(state.since_ns, thread, file.fd)
+                    self.waits.begin_call(state.since_ns, thread, file.fd, system_call(thread)[0])
                 if file.inode:
                     self.waits.begin_sync(state.since_ns, thread, file.device, file.inode)
 
@@ -244,14 +229,12 @@ class Trace(WaitRecording):
             self.forget_in_flight()
         span = Span()
         self.add_waits(span, time.monotonic_ns())
-        for end_ns, duration_ns, (thread, *numbers) in sorted(waits.slow_syncs, key=lambda wait: -wait[1]):
-            file = SyncedFile(*numbers)
-            row = self.row(thread, file)
+        for end_ns, duration_ns, (thread, *numbers), call in sorted(waits.slow_syncs, key=lambda wait: -wait[1]):
+            row = self.row(thread, SyncedFile(*numbers))
             delay_ns = min(duration_ns, self.cpu_delays.get(thread, 0))
             self.cpu_delays[thread] = self.cpu_delays.get(thread, 0) - delay_ns
             row.slow_syncs.append((end_ns, duration_ns, delay_ns))
-            is_call = file.fd >= 0 and (thread, *numbers) not in waits.ended_frozen
-            row.call = self._call_names.get(thread, "") if is_call else ""
+            row.call = call
         for thread, *numbers in waits.durations:
             self.row(thread, SyncedFile(*numbers)).is_partly_traced |= thread in self._partly_traced
         rows = [
@@ -266,7 +249,6 @@ class Trace(WaitRecording):
             "discards": list(self._discards()),
         }
         waits.clear()
-        self._call_names.clear()
         self._partly_traced.clear()
         if not self._excluded_threads:
             self.exclude_after_s = WINDOW_S

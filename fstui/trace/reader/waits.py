@@ -75,10 +75,10 @@ class SyncWaits:
         self.untimed_syncs: Counter[Key] = Counter()
         self.failures: Counter[tuple[int, int, int, int, int]] = Counter()
         """By thread, device, inode, descriptor and errno."""
-        self.slow_syncs: list[tuple[int, int, Key]] = []
-        """Syncs that took at least SLOW_SYNC_NS: end time, duration, and key in ``durations``."""
-        self._calls: dict[int, tuple[int, int]] = {}
-        """Start time and descriptor of the running system call of each thread."""
+        self.slow_syncs: list[tuple[int, int, Key, str]] = []
+        """Syncs that took at least SLOW_SYNC_NS: end time, duration, key in ``durations``, and system call or ""."""
+        self._calls: dict[int, tuple[int, int, str]] = {}
+        """Start time, descriptor and name of the running system call of each thread."""
         self._files: dict[int, tuple[int, int, int]] = {}
         """Device, inode and start time of the file that a filesystem is syncing for each thread."""
         self.frozen: dict[Key, tuple[int, int]] = {}
@@ -88,16 +88,16 @@ class SyncWaits:
         self._fua_writes: dict[tuple[int, int], tuple[int, int]] = {}
         """Start time and thread of each FUA write in flight, by device and sector."""
 
-    def begin_call(self, time_ns: int, thread: int, fd: int = -1) -> None:
-        self._calls[thread] = (time_ns, fd)
+    def begin_call(self, time_ns: int, thread: int, fd: int = -1, name: str = "") -> None:
+        self._calls[thread] = (time_ns, fd, name)
         self._files.pop(thread, None)
 
     def end_call(self, time_ns: int, thread: int, result: int) -> None:
         call = self._calls.pop(thread, None)
         if call is not None:
-            began_ns, fd = call
+            began_ns, fd, name = call
             device, inode, _ = self._files.pop(thread, UNKNOWN_FILE)
-            self._add(time_ns, (thread, device, inode, fd), time_ns - began_ns, result)
+            self._add(time_ns, (thread, device, inode, fd), time_ns - began_ns, result, name)
 
     def begin_sync(self, time_ns: int, thread: int, device: int, inode: int) -> None:
         """Begin the sync of a file. If a system call syncs several files, keep only the first."""
@@ -141,7 +141,7 @@ class SyncWaits:
         for key in now:
             self.frozen[key] = (self.frozen.get(key, (time_ns, 0))[0], time_ns)
 
-    def _add(self, time_ns: int, key: Key, duration_ns: int, result: int) -> None:
+    def _add(self, time_ns: int, key: Key, duration_ns: int, result: int, call: str = "") -> None:
         durations = self.durations.get(key)
         if durations is None:
             durations = self.durations[key] = Durations()
@@ -149,13 +149,13 @@ class SyncWaits:
         if time_ns - duration_ns < self.began_ns:
             self.earlier_ns[key] += min(self.began_ns - time_ns + duration_ns, duration_ns)
         if duration_ns >= SLOW_SYNC_NS and len(self.slow_syncs) < MAX_SLOW_SYNCS:
-            self.slow_syncs.append((time_ns, duration_ns, key))
+            self.slow_syncs.append((time_ns, duration_ns, key, call))
         if result < 0:
             self.failures[*key, -result] += 1
 
     def in_flight(self) -> Iterator[tuple[int, SyncedFile, int]]:
         """Yield thread, file and start (ns) of each sync that has not ended."""
-        for thread, (began_ns, fd) in self._calls.items():
+        for thread, (began_ns, fd, _) in self._calls.items():
             yield thread, SyncedFile(*self._files.get(thread, UNKNOWN_FILE)[:2], fd), began_ns
         for thread, (device, inode, began_ns) in self._files.items():
             if thread not in self._calls:

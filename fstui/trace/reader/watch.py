@@ -13,6 +13,7 @@ import os
 import select
 import time
 from collections import deque
+from functools import partial
 from typing import Any
 
 from fstui import proc
@@ -69,7 +70,10 @@ class WaitRecording(EventRecording):
                 if self._calls or name not in FREQUENT_EVENTS:
                     # FUA writes are not filtered by device here, but in _new_row
                     filter_ = FILTERS.get(name) or (device_filter if "dev" in fields else "")
-                    self.handle_if_supported(TracedEvent(name, fields, filter_), getattr(self.waits, handler))
+                    handle = getattr(self.waits, handler)
+                    if handler == "begin_call":
+                        handle = partial(handle, name=name.rpartition("_enter_")[2])
+                    self.handle_if_supported(TracedEvent(name, fields, filter_), handle)
         if not self.handlers:
             raise TracefsError("this kernel has no trace event for sync calls or for filesystem syncs")
         if self._pid is not None:
