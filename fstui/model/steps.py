@@ -147,6 +147,11 @@ class Step(Base, frozen=True, kw_only=True):
     """The part that ``trace`` covers; None: the whole step. The rest of a fast step is not traced."""
     figures: Figures | None = None
 
+    @property
+    def observed_s(self) -> float:
+        """The measured time; of a step that was stopped before it, the time of its preparation."""
+        return self.elapsed_s or self.prepare_s
+
     def device(self, device: str) -> DeviceCounters | None:
         return next((counters for counters in self.counters if counters.device == device), None)
 

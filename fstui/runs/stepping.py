@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from fstui import proc
 from fstui.measure.children import NotStarted
 from fstui.measure.wire.frames import BadFrame, Frame, Samples
 from fstui.model.base import Amount, Base, Count
@@ -38,6 +39,8 @@ STOP_TIMEOUT_S = 1.0
 """How long the operation in flight may take after a stop before the probe is abandoned."""
 PROGRESS_TIMEOUT_S = 1.0
 """A probe that prepares its file reports progress at least this often."""
+MIN_BYTES_PER_S = 10_000_000
+"""A disk may need as long as at this rate to sync the file that a probe prepared."""
 NO_DIRECT = "the filesystem refuses O_DIRECT with these settings"
 NO_MAPPING = "the filesystem refuses shared mappings"
 
@@ -112,10 +115,8 @@ class StepRunner:
             await asyncio.wait({listener})
             status = await self._probe.finish(timeout_s=0.1 if self._is_stuck() else STOP_TIMEOUT_S)
         self.is_abandoned = status is None
-        if self.is_abandoned and self._ready_time_s is not None and self._stop_time_s is not None:
-            program = self._planned_step.settings.program or "the probe"
-            elapsed_s = time.monotonic() - self._stop_time_s
-            self._recorder.abandoned_operation = PendingOperation(call=program, elapsed_s=elapsed_s)
+        if self.is_abandoned and self._stop_time_s is not None:
+            self._recorder.abandoned_operation = self._abandoned_operation(self._probe.pid, self._stop_time_s)
         self._record_end(listener, status)
         await self._read_trace()
         return self._step()
@@ -197,6 +198,18 @@ class StepRunner:
     def _is_stuck(self) -> bool:
         """Return whether the probe was stopped and its operation does not return."""
         return self._stop_time_s is not None and time.monotonic() - self._stop_time_s > STOP_TIMEOUT_S
+
+    def _abandoned_operation(self, pid: int | None, stop_time_s: float) -> PendingOperation | None:
+        """Return what did not return; None if the probe may still be syncing the file that it prepared."""
+        settings, now_s = self._planned_step.settings, time.monotonic()
+        if self._ready_time_s is not None:
+            return PendingOperation(call=settings.program or "the probe", elapsed_s=now_s - stop_time_s)
+        silent_s = now_s - self._frame_time_s
+        is_frozen = proc.waits_for_thaw(proc.read_text(f"/proc/{pid}/wchan"))
+        may_sync = not settings.uniform or silent_s < PROGRESS_TIMEOUT_S + self.prepared_bytes / MIN_BYTES_PER_S
+        if may_sync and not is_frozen:
+            return None
+        return PendingOperation(call=f"preparing the file{proc.ON_FROZEN if is_frozen else ''}", elapsed_s=silent_s)
 
     def _record_end(self, listener: asyncio.Future[None], status: int | None) -> None:
         recorder = self._recorder

@@ -97,6 +97,23 @@ async def test_a_program_that_never_ends_is_unanswered(monkeypatch: pytest.Monke
     assert step.unanswered and step.unanswered.call == "sysbench"
 
 
+@pytest.mark.parametrize(("done", "unanswered"), [(0, True), (1 << 40, False)])
+async def test_a_preparation_that_never_ends_is_unanswered(
+    monkeypatch: pytest.MonkeyPatch, done: int, unanswered: bool
+) -> None:
+    """A disk may still be syncing a large file."""
+
+    def stop_after_progress(runner: StepRunner, event: Event) -> None:
+        if isinstance(event, StepPreparing) and event.total:
+            runner.stop()
+
+    monkeypatch.setattr(stepping, "STOP_TIMEOUT_S", 0.0)
+    monkeypatch.setattr(stepping, "PROGRESS_TIMEOUT_S", 0.0)
+    probe = Probe(Frame("preparing", {"done": done, "total": 1 << 40}), for_ever=True)
+    step = await run_step(probe, SyncWrites(), stop_after_progress)
+    assert (step.status, step.ops, bool(step.unanswered)) == ("stopped", 0, unanswered)
+
+
 @pytest.mark.parametrize(("call", "code", "flags", "status"), [
     ("open", errno.EINVAL, ("direct",), "skipped"), ("pwrite", errno.EINVAL, ("direct",), "skipped"),
     ("open", errno.EINVAL, (), "failed"), ("open", errno.EIO, ("direct",), "failed"),

@@ -103,7 +103,7 @@ def _compared(case: Case, verdict: Verdict, yardsticks: Sequence[Yardstick]) -> 
 def _stalls(case: Case, stalled: Sequence[StalledStep], slow: Sequence[Yardstick]) -> Speed:
     longest, reasons = stalled[0], find_reasons(case, stalled[0].step)
     steps = [stall.step for stall in stalled]
-    stall_count, measured_s = sum(step.stalls.count or 1 for step in steps), sum(step.elapsed_s for step in steps)
+    stall_count, measured_s = sum(step.stalls.count or 1 for step in steps), sum(step.observed_s for step in steps)
     duration = duration_ns(longest.longest_ns)
     title = f"{duration} for one operation of “{longest.step.name}”"
     summary = f"One operation of “{longest.step.name}” took {duration}"

@@ -193,7 +193,7 @@ def stood_still(case: Case) -> Iterator[Conclusion]:
     duration = duration_ns(1e9 * pending.elapsed_s)
     yield Conclusion(
         title=f"all I/O stopped for {duration}",
-        sentence=f"All I/O of {worst.name} stopped for {duration} of {seconds(worst.elapsed_s)}: {pending.call} had "
+        sentence=f"All I/O of {worst.name} stopped for {duration} of {seconds(worst.observed_s)}: {pending.call} had "
         "not returned when fstui stopped waiting.",
         verdict="cannot-tell",
         steps=[step for step, _ in blocked],
@@ -214,7 +214,10 @@ def _is_blocked(step: Step) -> bool:
 
 def _evidence_lines(step: Step, operation: PendingOperation) -> Iterator[str]:
     duration = duration_ns(1e9 * operation.elapsed_s)
-    yield f"{step.name}: {count(step.ops)} operations in {seconds(step.elapsed_s)}, then one of {duration}"
+    if step.ops:
+        yield f"{step.name}: {count(step.ops)} operations in {seconds(step.elapsed_s)}, then one of {duration}"
+    else:
+        yield f"{step.name}: no operation returned"
     for device in step.counters:
         if not step.settings.operation_name and device.flushes and device.flushes > 2 * step.ops:
             yield f"{device.device} counted {count(device.flushes)} flushes in that time, most for other processes"
