@@ -31,9 +31,14 @@ def title(step: Step) -> str:
     return f"I/O path: {step.name}"
 
 
-def section(run: Run) -> Section:
+def shown_step(run: Run) -> Step | None:
+    """Return the step whose I/O path is shown with the verdict."""
     measured = tuple(step for step in run.steps if step.settings.in_scenarios)  # not a power-cut test
-    step = deciding_step(replace(run, steps=measured or run.steps))
+    return deciding_step(replace(run, steps=measured or run.steps))
+
+
+def section(run: Run) -> Section:
+    step = shown_step(run)
     drawn = lines(run, step) if step else ()
     return Section(title(step), drawn=tuple(drawn)) if step and drawn else Section()
 

@@ -124,11 +124,10 @@ def speed(run: Run, width: int) -> list[Text]:
     width -= len(badge) + 2  # a blank on both sides
     titles = [run.speed.title, run.speed.title.removesuffix(FASTEST_STEP)]
     if run.speed.answer in TOO_SLOW:
-        titles[:0] = [f"{run.speed.title}{_SEE_BELOW}"] if run.verdict in NOT_TRUSTED else []
-        what, _, cause = run.speed.title.partition(": ")
-        without_names = re.sub(r" \([^()]*\)$", "", cause)
+        what, _, cause = re.sub(r" \([^()]*\)$", "", run.speed.title).partition(": ")  # without the names of processes
         shorter = (what, what.partition(" of “")[0], what.partition(" for ")[0])
-        titles += [f"{part}: {without_names}" for part in shorter] if cause else []
+        titles = [f"{part}: {cause}" for part in shorter] if cause else [what]
+        titles[:0] = [f"{titles[0]}{_SEE_BELOW}"] if run.verdict in NOT_TRUSTED else []
     elif answer := _answer(run):
         titles = [*(f"{answer} · {title.partition(';')[0]}" for title in titles), answer]
     title = next((title for title in titles if drawn_width(title) <= width), titles[-1])

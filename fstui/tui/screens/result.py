@@ -18,10 +18,11 @@ from fstui.model.run import Run
 from fstui.model.steps import Step
 from fstui.report import comparison, formats, replicas
 from fstui.report.findings import ordered
+from fstui.report.io_path import shown_step
 from fstui.report.io_path import title as path_title
 from fstui.tui.commands import BACK, COPY, HELP, HISTORY, LIST, PALETTE, QUIT, Command
 from fstui.tui.drawing import result as drawing
-from fstui.tui.drawing.cells import MIN_FRAME_WIDTH, Card, line, paragraph
+from fstui.tui.drawing.cells import MIN_FRAME_WIDTH, Card, draw_frame, line, paragraph
 from fstui.tui.drawing.latency import timeline
 from fstui.tui.drawing.report import IO_PATH, Detail, card_lines, details
 from fstui.tui.screens.base_screen import BaseScreen
@@ -229,11 +230,16 @@ class ResultScreen(BaseScreen):
             lines = [] if repeats_name else paragraph(title, width, style=HEAD)
             return [*lines, *self._explanation(chosen, width, UNBOUNDED)]
 
+        def steps(width: int) -> list[Text]:
+            has_frame = width >= MIN_FRAME_WIDTH
+            lines = drawing.steps(run, (), None, width - 2 * has_frame, UNBOUNDED)
+            return draw_frame(lines, width, len(lines) + 1) if has_frame else lines
+
         def head(width: int) -> list[Text]:
             return [drawing.verdict(run, width, ""), *drawing.speed(run, width)]
 
         cards: list[Card] = [("", head), (name, draw)]
-        cards.append(("", lambda width: drawing.steps(run, (), None, width, UNBOUNDED)))
+        cards.append(("", steps))
         if step := self._pictured_step:
             cards.append((f"latency: {step.name}", lambda width: drawing.picture(run, step, width, MAP_LINES)[1:]))
         cards += map(self._card, self._others)
@@ -272,7 +278,7 @@ class ResultScreen(BaseScreen):
         detail = self.part("detail")
         width, height = detail.size.width - 2 * detail.has_frame, detail.size.height - detail.has_frame
         titles = {title for title, _ in self._sections(width, height)}
-        return titles | ({path_title(self._step)} if self._step and self.part("path").size.height else set())
+        return titles | ({path_title(step)} if (step := self._path_step) and self.part("path").size.height else set())
 
     @property
     def _others(self) -> list[Finding | Detail]:
@@ -300,6 +306,13 @@ class ResultScreen(BaseScreen):
             return drawing.step_of_speed(self.result) or self._step
         return self._step
 
+    @property
+    def _path_step(self) -> Step | None:
+        """The step whose I/O path is drawn: that of the section, unless the selected row is about another step."""
+        chosen = self.chosen
+        is_general = chosen in self.findings[:1] or (isinstance(chosen, Detail) and chosen.step is None)
+        return shown_step(self.result) if is_general else self._step
+
     def _draw_picture(self, width: int, height: int) -> list[Text]:
         return drawing.picture(self.result, self._pictured_step, width, height)
 
@@ -307,7 +320,7 @@ class ResultScreen(BaseScreen):
         is_huge = self.has_class("-huge")
         if isinstance(self.chosen, Detail) and not is_huge:  # leave the room to the open section
             return []
-        return drawing.io_path_lines(self.result, self._step, width, compact=not is_huge)
+        return drawing.io_path_lines(self.result, self._path_step, width, compact=not is_huge)
 
     def _explanation(self, chosen: Finding | Step | Detail | None, width: int, height: int) -> list[Text]:
         if isinstance(chosen, Detail) and chosen.finding is None:
