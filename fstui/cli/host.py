@@ -80,8 +80,8 @@ def clean(pending: bool) -> int:
 
 
 async def _clean(pending: bool) -> int:
-    unverified = await startup.unverified_power_cuts()
-    entries = await startup.left_behind() + (unverified if pending else [])
+    entries, unverified = await startup.left_behind()
+    entries += unverified if pending else []
     for entry in [] if pending else unverified:
         say(f"kept {entry.what}: its power cut was not verified. Use --pending to remove it")
     failed = False

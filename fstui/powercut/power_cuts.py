@@ -61,7 +61,7 @@ class CutHistory(NamedTuple):
 
 def read_history(identity: str) -> CutHistory:
     """Return the cuts of the target with this identity. If the identity is empty, return only the unverified cuts."""
-    return CutHistory(_count_survived(verified_cuts(), identity) if identity else 0, unverified_cuts())
+    return CutHistory(_count_survived(verified_cuts(), identity) if identity else 0, leftovers().unverified_cuts)
 
 
 def _count_survived(newest_first: Iterable[VerifiedCut], identity: str, except_cut: str = "") -> int:
@@ -77,20 +77,17 @@ def _count_survived(newest_first: Iterable[VerifiedCut], identity: str, except_c
     return len(survived_cuts)
 
 
-def unverified_cuts() -> list[LedgerEntry]:
-    """Return the entries of unverified cuts whose writer has ended. Their directories are needed for that."""
-    return _entries_of_unverified_cuts(ledger.stale_entries())
+class Leftovers(NamedTuple):
+    removable: list[LedgerEntry]
+    """The entries of runs that were killed and of cuts that are verified."""
+    unverified_cuts: list[LedgerEntry]
+    """The entries of cuts whose writer has ended. The verification needs their directories."""
 
 
-def leftovers() -> list[LedgerEntry]:
-    """Return the entries of runs that were killed and of cuts that are verified. They may be removed."""
+def leftovers() -> Leftovers:
     stale = ledger.stale_entries()
-    unverified = _entries_of_unverified_cuts(stale)
-    return [entry for entry in stale if entry not in unverified]
-
-
-def _entries_of_unverified_cuts(entries: list[LedgerEntry]) -> list[LedgerEntry]:
-    """Return the entries of cuts without a conclusive verification. Read saved runs only if there is such an entry."""
-    cuts = [entry for entry in entries if Path(entry.what).name.startswith(POWER_CUT_PREFIX)]
+    cuts = [entry for entry in stale if Path(entry.what).name.startswith(POWER_CUT_PREFIX)]
+    # read the saved runs only if there is such an entry
     final_cuts = {saved.figures.cut for saved in verified_cuts() if saved.figures.is_final} if cuts else set()
-    return [entry for entry in cuts if Path(entry.what).name.removeprefix(POWER_CUT_PREFIX) not in final_cuts]
+    unverified = [entry for entry in cuts if Path(entry.what).name.removeprefix(POWER_CUT_PREFIX) not in final_cuts]
+    return Leftovers([entry for entry in stale if entry not in unverified], unverified)

@@ -108,7 +108,7 @@ def parse_size(text: str) -> int:
 async def recorder_argv(*, max_bytes: int, seconds_: float | None, anonymous: bool) -> list[str]:
     """Prepare the directory and the ledger for a recorder, and return its command line. Raises Refused, OSError."""
     directory = await call_in_state_dir(create_private_directory, recording.directory())
-    for entry in await startup.left_behind():
+    for entry in (await startup.left_behind()).removable:
         if entry.kind == "trace":  # of a recorder that was killed
             await startup.remove(entry)
     name = entry_path = None

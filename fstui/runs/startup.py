@@ -5,6 +5,7 @@ from typing import NamedTuple
 from fstui.model.declaration import Declaration
 from fstui.model.errors import Refused, sentence_of
 from fstui.powercut import power_cuts
+from fstui.powercut.power_cuts import Leftovers
 from fstui.state import ledger, user_data
 from fstui.state.ledger import LedgerEntry, Owner
 from fstui.state.paths import call_in_state_dir
@@ -34,14 +35,9 @@ async def read() -> StartupData:
     return await call_in_state_dir(_read_data)
 
 
-async def left_behind() -> list[LedgerEntry]:
-    """Return the ledger entries of runs that were killed, as in ``StartupData``. Raises Refused, OSError."""
+async def left_behind() -> Leftovers:
+    """Return the ledger entries of runs that were killed, and of unverified power cuts. Raises Refused, OSError."""
     return await call_in_state_dir(_left_behind)
-
-
-async def unverified_power_cuts() -> list[LedgerEntry]:
-    """Return the entries of power-cut records, which are kept until they are verified. Raises Refused, OSError."""
-    return await call_in_state_dir(power_cuts.unverified_cuts)
 
 
 async def entries_of(owner: Owner) -> list[LedgerEntry]:
@@ -74,11 +70,12 @@ def _read_data() -> StartupData:
         declarations = user_data.declarations()
     except (OSError, Refused) as error:
         problems.append(sentence_of(error))
-    return StartupData(declarations, _left_behind(), keys, user_data.theme(), "; ".join(problems))
+    return StartupData(declarations, _left_behind().removable, keys, user_data.theme(), "; ".join(problems))
 
 
-def _left_behind() -> list[LedgerEntry]:
-    """Return the entries of killed runs, without a laboratory that is in use."""
+def _left_behind() -> Leftovers:
+    """Return the leftovers without a laboratory that is in use."""
     from fstui.simulate.lab import laboratory  # noqa: PLC0415  only the child that reads the state directory needs it
 
-    return [entry for entry in power_cuts.leftovers() if not laboratory.is_complete(entry)]
+    found = power_cuts.leftovers()
+    return found._replace(removable=[entry for entry in found.removable if not laboratory.is_complete(entry)])

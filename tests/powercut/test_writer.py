@@ -189,8 +189,8 @@ def test_clean_keeps_an_unverified_directory(write: Write) -> None:
     directory = Path(log.header["directory"])
     assert [entry.what for entry in ledger.entries()] == [str(directory)]
     cut(writer)
-    assert [entry.what for entry in power_cuts.unverified_cuts()] == [str(directory)]
-    assert power_cuts.leftovers() == []
+    assert [entry.what for entry in power_cuts.leftovers().unverified_cuts] == [str(directory)]
+    assert power_cuts.leftovers().removable == []
 
     cleaned = prefork.run("clean")
     assert cleaned.returncode == 0
@@ -199,7 +199,7 @@ def test_clean_keeps_an_unverified_directory(write: Write) -> None:
     words = ("powercut", "verify", directory.parent, "--storage-was-cut", "--format", "json")
     verified = prefork.run(*words, data=data)
     assert json.loads(verified.stdout)["verdict"] == "kept"
-    assert power_cuts.unverified_cuts() == []
+    assert power_cuts.leftovers().unverified_cuts == []
     assert prefork.run("clean").returncode == 0
     assert not directory.exists() and ledger.entries() == []
 
