@@ -65,12 +65,9 @@ class WriterProcess:
 
     @classmethod
     async def start(cls, cut: PreparedCut) -> WriterProcess:
-        """Record the directory in the ledger and start the writer. Raises Refused, OSError."""
-        try:
-            mount_point = cut.header.target.mount_point
-            entry = await write_entry_in_child(cut.header.run, "directory", cut.header.directory, mount_point)
-        except OSError as error:
-            raise Refused(f"{error.filename}: {error.strerror}. Set XDG_STATE_HOME to another directory.") from None
+        """Record the directory in the ledger and start the writer. Raises Refused."""
+        mount_point = cut.header.target.mount_point
+        entry = await write_entry_in_child(cut.header.run, "directory", cut.header.directory, mount_point)
         child = await Child.start("powercut.writer", read_from="stderr")
         child.send(
             json.dumps(

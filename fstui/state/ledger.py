@@ -5,7 +5,6 @@ start finds the entries whose owner has ended, and can remove their objects.
 """
 
 import asyncio
-import errno
 import hashlib
 import json
 import os
@@ -20,7 +19,7 @@ import msgspec
 
 from fstui import proc
 from fstui.measure.children import NoReply, call_in_child
-from fstui.model.errors import Refused
+from fstui.model.errors import Refused, sentence_of
 from fstui.state import paths
 from fstui.state.files import create_private_directory, read_regular, sweep, sync_directory, write_atomically
 
@@ -96,7 +95,7 @@ def write_entry(
 
 
 async def write_entry_in_child(run: str, kind: Kind, what: str, mount_point: str = "", device: str = "") -> LedgerEntry:
-    """Write an entry in a child process. If this raises OSError, the caller must not create the object.
+    """Write an entry in a child process. If this raises Refused, the caller must not create the object.
 
     If the task is cancelled, remove the entry again, because the caller never creates the object in this case.
     """
@@ -109,8 +108,10 @@ async def write_entry_in_child(run: str, kind: Kind, what: str, mount_point: str
         if not task.cancelled() and task.exception() is None:
             await delete_entry_in_child(task.result())
         raise
-    except NoReply as problem:
-        raise OSError(errno.ETIMEDOUT, problem.reason, str(paths.ledger_dir())) from None
+    except (OSError, NoReply) as error:
+        raise Refused(
+            f"{sentence_of(error)}. fstui records there what it creates. Set XDG_STATE_HOME to another directory"
+        ) from None
 
 
 async def delete_entry_in_child(entry: LedgerEntry) -> None:

@@ -178,13 +178,7 @@ class Workspace(RunDirectory):
     async def create(cls, directory: str, run_id: str, fsid: int = 0) -> Workspace:
         """Create ``.fstui-<run id>`` in ``directory``. Raises Refused, also if its filesystem has another fsid."""
         path = str(Path(directory) / (PREFIX + run_id))
-        try:
-            entry = await ledger.write_entry_in_child(run_id, "directory", path, *_mount_of(path))
-        except OSError as error:
-            raise Refused(
-                f"{error.filename}: {error.strerror}. fstui must record the new directory there before creating it. "
-                "Set XDG_STATE_HOME to another directory."
-            ) from None
+        entry = await ledger.write_entry_in_child(run_id, "directory", path, *_mount_of(path))
         keeper = await Child.start("measure.helpers.directory", "keep", str(ledger.path_of(entry)), str(fsid))
         keeper.send(json.dumps(path))
         try:

@@ -11,7 +11,7 @@ import msgspec
 
 from fstui.measure.children import Child
 from fstui.model.at_risk import AtRisk, ProgramAtRisk, UnsafeMount
-from fstui.model.errors import Refused, sentence_of
+from fstui.model.errors import Refused
 from fstui.model.quantities import count, counted, rate, seconds, size
 from fstui.model.storage import Target
 from fstui.state import ledger
@@ -37,9 +37,9 @@ class AtRiskChild(WatchingChild):
         if os.geteuid() == 0:
             try:
                 entry = await write_entry_in_child(name, "trace", instance_path(name))
-            except (OSError, Refused) as problem:
+            except Refused as problem:
                 # without an entry, nothing would remove the trace instance after kill -9
-                untraced = f"the trace cannot be recorded in the state directory: {sentence_of(problem)}"
+                untraced = f"the trace cannot be recorded in the state directory: {problem}"
         program = cls(child, entry)
         device = device_number(target.path) if target else None
         entry_path = str(ledger.path_of(entry)) if entry else None

@@ -17,9 +17,9 @@ from typing import Any, NamedTuple, Self
 import msgspec
 
 from fstui import proc
-from fstui.measure.children import Child, NoReply, NotStarted, call_helper
+from fstui.measure.children import Child, NoReply, call_helper
 from fstui.model.counters import DeviceTrace
-from fstui.model.errors import Refused
+from fstui.model.errors import Refused, sentence_of
 from fstui.model.storage import Target
 from fstui.model.watch import LostWrite, WatchCounts
 from fstui.state import ledger
@@ -68,10 +68,8 @@ class TracingChild:
         try:
             child = await Child.start(module)
             entry = await write_entry_in_child(name, "trace", instance_path(name))
-        except OSError as error:  # a child that has started ends when its stdin closes
-            raise Untraceable(f"cannot start: {error.filename or 'its program'}: {error.strerror}") from error
-        except NotStarted as problem:
-            raise Untraceable(str(problem)) from None
+        except (OSError, Refused) as problem:  # a child that has started ends when its stdin closes
+            raise Untraceable(sentence_of(problem)) from None
         program = cls(child, entry)
         program._send(name=name, entry=str(ledger.path_of(entry)), **settings)
         reply = await program._read_reply(READY_TIMEOUT_S)
