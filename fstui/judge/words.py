@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from math import inf
 
-from fstui.measure.kinds.servers import COMMANDS
 from fstui.model.host import Host, OtherWriter, Process
 from fstui.model.quantities import duration_ns, rate, ratio, seconds
 from fstui.model.steps import Step
@@ -75,10 +74,6 @@ def writers(other_writers: Iterable[OtherWriter]) -> str:
     numbers = Counter(writer.name for writer in sorted(other_writers, key=lambda writer: -writer.written_bytes))
     labels = [f"{number} × {name}" if number > 1 else name for name, number in numbers.items()]
     return join_words([*labels[:_MAX_NAMES], *(["others"] if len(labels) > _MAX_NAMES else [])])
-
-
-def servers(other_writers: Iterable[OtherWriter]) -> str:
-    return join_words(dict.fromkeys(writer.name for writer in other_writers if writer.name in COMMANDS))
 
 
 def devices(nodes: Iterable[Node]) -> str:

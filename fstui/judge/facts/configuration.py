@@ -74,19 +74,15 @@ class Configuration:
         return tuple(FoundDefect(defect, hit) for defect in defects().values() for hit in self._hits(defect))
 
     def _hits(self, defect: Defect) -> Iterator[Hit]:
-        if defect.reading is not None:
-            yield from self._hits_by_reading(defect, defect.reading)
-        if defect.condition is not None:
-            yield from CONDITIONS[defect.condition](self._evidence, self._stack, self._steps)
-
-    def _hits_by_reading(self, defect: Defect, reading_name: str) -> Iterator[Hit]:
-        for layer in self._stack.nodes:
-            reading = layer.reading(reading_name) if not defect.kinds or layer.kind in defect.kinds else None
-            if reading is None or self._evidence.has_changed(layer.id, reading_name):
+        for layer in self._stack.nodes if defect.reading else ():
+            reading = layer.reading(defect.reading or "") if not defect.kinds or layer.kind in defect.kinds else None
+            if reading is None or self._evidence.has_changed(layer.id, reading.what):
                 continue
             for name, outcome in defect.outcomes.items():
                 if reading.value in outcome.values:
                     yield Hit(name, layer, (words.reading(layer, reading),))
+        if defect.condition is not None:
+            yield from CONDITIONS[defect.condition](self._evidence, self._stack, self._steps)
 
 
 def stub_signs(process: Process) -> Iterator[str]:

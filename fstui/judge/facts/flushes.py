@@ -167,7 +167,7 @@ def _certain_bytes(write_step: WriteStep) -> int:
     step, settings = write_step.step, write_step.settings
     if write_step.sync is None:
         return step.bytes if write_step.direct else 0
-    rewrites = write_step.sync.has_sync_call and settings.sync_every > 1
+    rewrites = settings.sync != "none" and settings.sync_every > 1
     return min(step.bytes, write_step.syncs * settings.block_bytes if rewrites else step.bytes // settings.writers)
 
 

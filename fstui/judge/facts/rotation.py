@@ -154,7 +154,8 @@ class Rotation:
             return None
         speeds = [_speed(disk, self._host) for disk in disks]
         known_speeds = [speed for speed in speeds if speed is not None]
-        if not self._written_in_place or len(known_speeds) < len(speeds):
+        stored = (node for node in self._stack.filesystems if not kind(node.kind).uses_directory)
+        if len(known_speeds) < len(speeds) or not all(kind(node.kind).writes_in_place(node) for node in stored):
             return None
         media = [disk.medium for disk in disks]
         return Platters(
@@ -246,11 +247,6 @@ class Rotation:
             or (node.value("zoned") or "none") != "none"
             for node in self._stack.nodes
         )
-
-    @property
-    def _written_in_place(self) -> bool:
-        stored = (node for node in self._stack.filesystems if not kind(node.kind).uses_directory)
-        return all(kind(node.kind).writes_in_place(node) for node in stored)
 
 
 def fastest_pace(paces: Sequence[Pace]) -> Pace:

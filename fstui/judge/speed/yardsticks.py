@@ -143,7 +143,9 @@ def find_yardsticks(case: Case) -> tuple[Yardstick, ...]:
         yardsticks.append(_yardstick(rotation(slowest_rpm), at_full_speed, compare))
     fastest_step = None if known_class else fastest_small_step(case)
     if fastest_step and _is_long(fastest_step):
-        etcd = Yardstick(f"the {ETCD_MIN_PER_S}/s that etcd requires", (_compare_to_etcd(fastest_step),))
+        least_per_s = float(ETCD_MIN_PER_S)
+        required = StepComparison(fastest_step, least_per_s, least_per_s, "etcd.io, hardware: at least 50/s")
+        etcd = Yardstick(f"the {ETCD_MIN_PER_S}/s that etcd requires", (required,))
         yardsticks += [etcd] if etcd.is_slow else []
     return tuple(yardstick for yardstick in yardsticks if yardstick.comparisons)
 
@@ -191,12 +193,6 @@ def _compare_to_class(case: Case, known_class: PublishedClass, write_step: Write
     divisor = f", divided by {count(work)} for the extra writes of this stack" if work > 1 else ""
     evidence = f"slow is below {rate(slow_below)}/s, {half}{divisor}"
     return StepComparison(write_step, slow_below, slowest / work, evidence)
-
-
-def _compare_to_etcd(write_step: WriteStep) -> StepComparison:
-    """Compare with the minimum that etcd requires. A disk of any kind is slow if its fastest step is below that."""
-    floor = float(ETCD_MIN_PER_S)
-    return StepComparison(write_step, floor, floor, "etcd.io, hardware: at least 50/s")
 
 
 def _compare_to_revolutions(case: Case, slowest_rpm: int, write_step: WriteStep) -> StepComparison:

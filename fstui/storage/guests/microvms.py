@@ -51,7 +51,8 @@ def cloud_hypervisor_guest(pid: int, argv: Sequence[str], resolve_path: Callable
     socket = options.get("--api-socket", [""])[0].removeprefix("path=")
     reply = get_json(resolve_path(socket), pid, "/api/v1/vm.info") if socket else None
     config = reply.get("config") if isinstance(reply, dict) else None
-    drives, read_from = list(map(_parse_pairs, options.get("--disk", []))), "its arguments"
+    pairs = ((word.partition("=") for word in text.split(",")) for text in options.get("--disk", []))
+    drives, read_from = [{key: value for key, _, value in words} for words in pairs], "its arguments"
     trouble = "" if drives else "its API socket gave no answer, and its arguments name no disk"
     if isinstance(config, dict):
         drives, read_from, trouble = config.get("disks") or [], f"its API socket {socket}", ""
@@ -94,7 +95,3 @@ def _option_values(argv: Sequence[str], options: Sequence[str]) -> dict[str, lis
         if current_option in options and (equals or not word.startswith("--")):
             values.setdefault(current_option, []).append(value if word.startswith("--") else word)
     return values
-
-
-def _parse_pairs(text: str) -> dict[str, str]:
-    return {key: value for key, _, value in (word.partition("=") for word in text.split(","))}

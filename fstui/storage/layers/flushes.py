@@ -22,11 +22,6 @@ class Sync(NamedTuple):
     overwrites: bool = True
     """False: the program appends, or writes to space that was only allocated."""
 
-    @property
-    def has_sync_call(self) -> bool:
-        """Whether a separate call syncs the writes; False: each write syncs itself."""
-        return self.call in ("fsync", "fdatasync")
-
 
 class Range(NamedTuple):
     """A closed interval: the limits of an expected number, or the counts of the worst and of the best member."""

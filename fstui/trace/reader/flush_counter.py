@@ -119,7 +119,8 @@ class FlushCounter(EventRecording):
 
     def _enable(self) -> None:
         bio = ("common_pid", "dev", "rwbs", "comm")
-        self.handle(TracedEvent(FORK_EVENT, ("parent_pid", "child_pid")), self._add_fork)
+        fork, lineage = TracedEvent(FORK_EVENT, ("parent_pid", "child_pid")), self._lineage
+        self.handle(fork, lambda _, parent, child: lineage.add_fork(parent, child))
         self.handle(TracedEvent(BIO_EVENT, bio, self._device_filter(FLUSH_FILTER)), self._add_bio)
         write_filter = self._device_filter(WRITE_FILTER)
         for event, add in REQUEST_HANDLERS.items():
@@ -183,9 +184,6 @@ class FlushCounter(EventRecording):
     def call_handlers(self, until_ns: int) -> None:
         super().call_handlers(until_ns)
         self._added_until_ns = until_ns
-
-    def _add_fork(self, _: int, parent: int, child: int) -> None:
-        self._lineage.add_fork(parent, child)
 
     def _add_bio(self, time_ns: int, thread: int, device: int, rwbs: bytes, comm: bytes) -> None:
         if self._is_in_step(time_ns, device):

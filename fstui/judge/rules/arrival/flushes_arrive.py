@@ -43,6 +43,7 @@ from fstui.judge.facts.composition import total_flushes
 from fstui.judge.facts.run_flushes import Proof
 from fstui.judge.facts.step_counts import StepCounts
 from fstui.judge.facts.traced import TRACE, other_requesters
+from fstui.measure.kinds.servers import COMMANDS
 from fstui.model.quantities import count, rate, size
 from fstui.storage.layers import kind
 
@@ -196,7 +197,7 @@ def _advice_on_others(case: Case, where: str) -> str:
             f"Run again on another disk, or with {TRACE}, which distinguishes fstui's own flushes. This run had no "
             f"trace: {untraced}."
         )
-    if servers := words.servers(all_writers):
+    if servers := words.join_words(dict.fromkeys(writer.name for writer in all_writers if writer.name in COMMANDS)):
         advice = f"You need not stop {servers}: 'fstui watch' shows its waits, and writes no test data. {advice}"
     # /proc/PID/io does not show to which device a process wrote
     return f"{advice} On this host, these write: {words.writers(all_writers)}." if all_writers else advice

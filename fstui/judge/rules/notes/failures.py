@@ -145,7 +145,9 @@ def steps_failed(case: Case) -> Iterator[Conclusion]:
     """
     errors = [(step, step.error) for step in case.steps.all if step.error is not None]
     failed = [(step, error) for step, error in errors if error.errno not in _UNSUPPORTED_ERRNOS]
-    has_step_failure = any(_is_step_failure(error) for _, error in failed)
+    has_step_failure = any(
+        error.call not in SYNC_CALLS | WRITE_CALLS and error.errno not in SHUTDOWN_ERRNOS for _, error in failed
+    )
     if has_step_failure and len(failed) < len(case.steps.all):
         step, first_error = failed[0]
         failed_of_all = f"{count(len(failed))} of {count(len(case.steps.all))} steps failed"
@@ -158,10 +160,6 @@ def steps_failed(case: Case) -> Iterator[Conclusion]:
             evidence=(f"{failed_step.name}: {error.text}" for failed_step, error in failed),
             next=(_FREE_SPACE if first_error.errno in _FULL_ERRNOS else _CHECK_DIRECTORY,),
         )
-
-
-def _is_step_failure(error: Failure) -> bool:
-    return error.call not in SYNC_CALLS | WRITE_CALLS and error.errno not in _UNSUPPORTED_ERRNOS | SHUTDOWN_ERRNOS
 
 
 @rule(order=25)

@@ -114,7 +114,9 @@ class DmReader(DeviceReader):
 
         Roles by name are kept only if the names identified the right target.
         """
-        name = dm_tables.unmangle(self.tree.stripped(f"/sys/block/{node.id}/dm/name") or "")
+        mangled = self.tree.stripped(f"/sys/block/{node.id}/dm/name") or ""
+        # in sysfs, characters that udev rejects are escaped (libdm-common.c)
+        name = re.sub(r"\\x([0-9A-Fa-f]{2})", lambda match: chr(int(match[1], 16)), mangled)
         table = self._tables.get(name)
         if table is None:
             has_output = tool_output.output_of(self.sources.tool_outputs, dm_tables.COMMAND) is not None

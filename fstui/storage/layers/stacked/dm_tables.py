@@ -178,14 +178,6 @@ _KINDS_WITH_ROLES = frozenset({
 })  # fmt: skip
 
 
-_MANGLED = r"\\x([0-9A-Fa-f]{2})"
-
-
-def unmangle(name: str) -> str:
-    """Return a name as dmsetup prints it. In sysfs, characters that udev rejects are escaped (libdm-common.c)."""
-    return re.sub(_MANGLED, lambda match: chr(int(match[1], 16)), name)
-
-
 def kind_by_names(uuid: str, names_below: Collection[str]) -> str:
     """Return the kind by names, such as ``dm-crypt``; ``dm`` if the names do not identify it."""
     if not uuid.startswith("LVM-"):

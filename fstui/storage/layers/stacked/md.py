@@ -3,8 +3,6 @@
 Readings: ``level``, ``journal_mode``, ``consistency_policy``, ``written_behind``. See Documentation/admin-guide/md.rst.
 """
 
-from collections.abc import Iterator, Mapping
-
 from fstui.model.storage import Node, Reading, SyncPath
 from fstui.storage.layers.forwarding import (
     LATER_WRITES,
@@ -76,7 +74,11 @@ class MdReader(DeviceReader):
         member = "mirror leg" if self.tree.stripped(f"{directory}/level") in _MIRRORS else "stripe"
         state = (
             self.tree.reading("degraded", f"{directory}/degraded", unless=("0",)),
-            *_faulty_members(flags, directory),
+            *(
+                Reading(what="faulty", value=slave, path=_state_file(directory, slave))
+                for slave, words in flags.items()
+                if "faulty" in words
+            ),
             self.tree.reading("sync_action", f"{directory}/sync_action", only=_RUNNING_ACTIONS),
             self.tree.reading("array_state", f"{directory}/array_state", only=_STOPPED_STATES),
         )
@@ -91,11 +93,6 @@ class MdReader(DeviceReader):
 
 def _state_file(directory: str, slave: str) -> str:
     return f"{directory}/dev-{slave}/state"
-
-
-def _faulty_members(flags: Mapping[str, list[str]], directory: str) -> Iterator[Reading]:
-    slaves = (slave for slave, words in flags.items() if "faulty" in words)
-    return (Reading(what="faulty", value=slave, path=_state_file(directory, slave)) for slave in slaves)
 
 
 class Md(Array, frozen=True, kw_only=True):
