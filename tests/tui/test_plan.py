@@ -22,8 +22,7 @@ from fstui.state.workspace import TargetDirectory
 from fstui.tui.app import FstuiApp
 from fstui.tui.drawing import plan as drawing
 from fstui.tui.offers import Choices, Offer, options
-from fstui.tui.screens.plan import MAX_SAVED_RUNS, PlanScreen
-from fstui.tui.screens.question import QuestionScreen
+from fstui.tui.screens.plan import MAX_SAVED_RUNS, PlanScreen, QuestionScreen
 from fstui.tui.screens.result import ResultScreen
 from fstui.tui.screens.storage import StorageScreen
 from tests.factories import runs, screens

@@ -16,7 +16,7 @@ from fstui.state import runs
 from fstui.tui.drawing.lessons import STAGES
 from fstui.tui.screens.history import HistoryScreen
 from fstui.tui.screens.lessons import LessonScreen, LessonsScreen
-from fstui.tui.screens.question import QuestionScreen
+from fstui.tui.screens.plan import QuestionScreen
 from fstui.tui.screens.run import RunScreen
 from fstui.tui.screens.storage import StorageScreen
 from tests.factories import busy, recorded, screens

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from textual.widgets import Input
 
     from fstui.tui.app import FstuiApp
+    from fstui.tui.widgets.table import DrawnTable
 
 
 class _GreyScreen(BackgroundScreen):
@@ -61,6 +62,9 @@ class BaseScreen(Screen[None]):
     DOUBLE_CLICK_ACTION: ClassVar[str] = ""
     SHOWS_RUN: ClassVar[bool] = False
     """Whether the next run, or the result of this run, replaces the screen."""
+
+    table: DrawnTable
+    """The table of a screen that has one. Its cursor is moved by the keys of the screen."""
 
     _notice = ""
     _just_closed = ""
@@ -209,6 +213,13 @@ class BaseScreen(Screen[None]):
         self.on_key()  # after action_of, because closing a notice moves the lines
         if action:
             await self.run_action(action)
+
+    def action_move(self, offset: int) -> None:
+        self.table.move(offset)
+
+    def on_data_table_row_highlighted(self) -> None:
+        self.part(self.SCROLLED_PART).scroll_to_top()
+        self.redraw()
 
     async def action_open_row(self) -> None:
         if self.DOUBLE_CLICK_ACTION:

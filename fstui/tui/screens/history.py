@@ -145,9 +145,6 @@ class HistoryScreen(BaseScreen):
     def chosen(self) -> Summary | None:
         return next((run for run in self.rows or () if run.path == self.table.chosen_key), None)
 
-    def action_move(self, offset: int) -> None:
-        self.table.move(offset)
-
     @work(exclusive=True, group="read")
     async def action_open(self) -> None:
         if self.chosen is None:

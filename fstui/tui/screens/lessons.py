@@ -91,13 +91,6 @@ class LessonsScreen(BaseScreen):
     def chosen(self) -> Lesson:
         return lessons.find(self.table.chosen_key or lessons.lessons()[0].name)
 
-    def on_data_table_row_highlighted(self) -> None:
-        self.part("about").scroll_to_top()
-        self.redraw()
-
-    def action_move(self, offset: int) -> None:
-        self.table.move(offset)
-
     async def go_back(self) -> None:
         if self._is_first:
             self.fstui.leave(0)

@@ -131,6 +131,7 @@ class GlossaryScreen(PageScreen):
         *PageScreen.KEYS,
     )
     DOUBLE_CLICK_ACTION = "open"
+    action_move = BaseScreen.action_move  # the keys move the cursor of the index, and do not scroll
     HELP_TEXT = "The terms of the previous screen are in bold and come first, then all others, A to Z."
 
     def __init__(self, screen: BaseScreen) -> None:
@@ -158,13 +159,6 @@ class GlossaryScreen(PageScreen):
     @property
     def chosen(self) -> str:
         return self.table.chosen_key or next(iter(self._spellings))
-
-    def on_data_table_row_highlighted(self) -> None:
-        self.part("page").scroll_to_top()
-        self.redraw()
-
-    def action_move(self, offset: int) -> None:
-        self.table.move(offset)
 
     def action_open(self) -> None:
         self.app.push_screen(term_screen(self.chosen))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
@@ -12,7 +12,8 @@ from msgspec.structs import replace
 from rich.text import Text
 from textual import work
 from textual.app import ComposeResult
-from textual.containers import Container
+from textual.containers import Container, Vertical
+from textual.screen import ModalScreen
 
 from fstui.model.errors import Refused
 from fstui.model.storage import Target
@@ -22,12 +23,11 @@ from fstui.tui.commands import BACK, COPY, HELP, LIST, QUIT, Command
 from fstui.tui.drawing import charts
 from fstui.tui.drawing import history as history_drawing
 from fstui.tui.drawing import plan as drawing
-from fstui.tui.drawing.cells import rule
+from fstui.tui.drawing.cells import line, paragraph, rule
 from fstui.tui.drawing.run import other_activity
 from fstui.tui.iostats import DeviceActivity
 from fstui.tui.offers import Choices, Offer, Offers, is_matrix, options
 from fstui.tui.screens.base_screen import BaseScreen
-from fstui.tui.screens.question import QuestionScreen
 from fstui.tui.styles import HEAD, KEY, WARNING
 from fstui.tui.widgets.table import DrawnTable, TableContent
 
@@ -70,7 +70,9 @@ class PlanScreen(BaseScreen):
         self._initial_scenario = scenario
         self.scenario_index = 0
         self.option_index = 0
-        self.scenarios = DrawnTable(self._draw_scenarios, id="scenarios")
+        self.scenarios = DrawnTable(
+            lambda width: drawing.scenarios(self.offers.all, self.offers.choices, width), id="scenarios"
+        )
         self.settings = DrawnTable(self._draw_settings, id="settings", header=False)
         self.scenarios.border_title = "scenarios"
         self.pane = self.scenarios
@@ -333,9 +335,6 @@ class PlanScreen(BaseScreen):
     def _draw_title(self, width: int, height: int) -> list[Text]:
         return [drawing.title(self.offers.directory, self._target, self.fstui.session.simulated, width)]
 
-    def _draw_scenarios(self, width: int) -> TableContent:
-        return drawing.scenarios(self.offers.all, self.offers.choices, width)
-
     def _draw_selected(self, width: int, height: int) -> list[Text]:
         if (offer := self.offer) is None:
             return [rule(width)]
@@ -367,3 +366,40 @@ class PlanScreen(BaseScreen):
         top = [rule(width, "what it does")] if self.settings.size.height else []
         height -= len(top)
         return [*top, *drawing.notes(self.offer, self._target, activity, self.setting, width=width, height=height)]
+
+
+class QuestionScreen(BaseScreen, ModalScreen[None]):
+    """Reasons not to start a run. Enter starts it, and Esc returns to the plan."""
+
+    KEYS = (
+        Command("question.run", "enter", "confirm", "run anyway", "Start the run in spite of the warning."),
+        BACK,
+        replace(QUIT, label=""),
+    )
+    SHOWS_RUN = True
+    BLANK = False  # the plan is visible around the dialog
+
+    def __init__(self, title: str, warnings: Sequence[str], consequence: str, on_confirm: Callable[[], object]) -> None:
+        super().__init__()
+        self._title = title
+        self._warnings = warnings
+        self._consequence = consequence
+        self._on_confirm = on_confirm
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="question") as box:
+            box.border_title = Text(self._title)
+            yield self.lines("reasons", self._draw_reasons)
+            yield self.footer_lines()
+        yield self.lines("cover", lambda width, height: [line()])  # hides the keys of the screen below
+
+    def action_confirm(self) -> None:
+        self._on_confirm()
+
+    def footer_commands(self) -> Sequence[Command]:
+        return self.KEYS
+
+    def _draw_reasons(self, width: int, height: int) -> list[Text]:
+        sentences = (f"{warning[:1].upper()}{warning[1:]}." for warning in self._warnings)
+        warnings = [part for sentence in sentences for part in paragraph(sentence, width, " ! ", WARNING)]
+        return [*warnings, line(), *paragraph(self._consequence, width), line()]
