@@ -15,7 +15,7 @@ SECTIONS = {
     "Measure": {
         "list": ("host", "List filesystems, devices, and faults in their configuration."),
         "check": ("host", "Test every writable filesystem, about four seconds each."),
-        "fit": ("fit", "Measure whether storage is fast enough, for example for etcd."),
+        "fit": ("host", "Measure whether storage is fast enough, for example for etcd."),
         "scenarios": ("catalog", "List the scenarios: what each measures and writes."),
         "run": ("run", "Run a scenario in a directory and judge the storage below it."),
         "watch": ("watch", "Show which programs wait for which files, and why."),

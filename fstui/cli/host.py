@@ -1,9 +1,10 @@
-"""``fstui list``, ``check`` and ``clean``: the filesystems of this host."""
+"""``fstui list``, ``check``, ``fit`` and ``clean``: the filesystems of this host."""
 
 import asyncio
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ from fstui.report.check import Check, CheckRow
 from fstui.report.sections import Report
 from fstui.report.text import simulation_warning
 from fstui.runs import startup
-from fstui.runs.checking import CHECK, Checkup, Subject, events_until_timeout, names_by_reason
+from fstui.runs.checking import CHECK, FIT, Checkup, Subject, events_until_timeout, names_by_reason
 from fstui.runs.runner import RunInProgress
 
 
@@ -134,6 +135,50 @@ def check(directories: Sequence[str], format_: str, output: Path | None, fail_on
         return UNACCEPTABLE if is_failure(run.verdict, run.speed.answer, fail_on) else 0
 
     return asyncio.run(CheckCommand(checkup, report.check_report, exit_status_of, format_, output).go())
+
+
+@click.command("fit")
+@click.argument("directories", metavar="[DIR]…", nargs=-1, shell_complete=completion.directories)
+@click.option(
+    "--for",
+    "products",
+    multiple=True,
+    metavar="NAME",
+    help="Judge only this product: etcd, ZooKeeper, 'Redis everysec', CockroachDB or 'Proxmox VE'. Exit with status 3 "
+    "if the storage is too slow for this product, or if the verdict is suspicious or worse. May be repeated.",
+)
+@yes_option
+@trace_option
+@report_options("prometheus")
+@trust_option
+@simulate_option
+def fit(directories: Sequence[str], products: Sequence[str], format_: str, output: Path | None, **options: Any) -> int:
+    """Write and sync as etcd and other products do at a commit, and compare the times with published thresholds.
+
+    fstui measures in each DIR. Without DIR, it measures every writable filesystem. It writes at most 116 MiB of test
+    data to each, in 5 to 15 seconds, then removes this data. If a product publishes no threshold, fstui shows the
+    commits per second to expect. With --for, fstui measures only what these products and the verdict need.
+
+    Exit status: 0 done; 1 a step failed; 2 refused before anything was written. With --for: 1 if the measurement gives
+    no answer; 3 if the storage is too slow, or if the verdict is suspicious or worse.
+
+    \b
+    Examples:
+      fstui fit /var/lib/etcd --for etcd
+      fstui fit /srv /mnt/new
+    """
+    from fstui.report import fit as fit_report  # noqa: PLC0415  'fstui list' does not need it
+
+    product_names = fit_report.find_products(products)
+    checkup = make_checkup(directories, FIT, fit_report.settings(product_names), **options)
+
+    def exit_status_of(run: Run) -> int:
+        if fit_report.is_unmet(run, product_names):
+            return UNACCEPTABLE
+        return FAILED if fit_report.is_unanswered(run, product_names) else 0
+
+    make_report = partial(fit_report.fit_report, product_names=product_names)
+    return asyncio.run(CheckCommand(checkup, make_report, exit_status_of, format_, output).go())
 
 
 def make_checkup(

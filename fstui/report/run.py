@@ -68,12 +68,17 @@ def _answers(run: Run) -> Iterator[Section]:
     finding = leading_finding(run)
     points = (("because", finding.evidence), ("next", finding.next)) if finding else ()
     lines = tuple(filter(None, (speed_line(run.speed), run.sentence)))
-    title = f"{FILESYSTEM_PREFIX if replica_answer else ''}{verdict_line(run.verdict, run.confidence)}"
-    yield Section(title, lines=lines or ("No step was judged.",), points=points, style=run.verdict)
+    yield Section(verdict_title(run), lines=lines or ("No step was judged.",), points=points, style=run.verdict)
     speed = run.speed
     if speed.sentence:
         points = (("because", speed.evidence), ("next", speed.next))
         yield Section("Is it slow?", lines=(speed.sentence,), points=points, style=speed.answer)
+
+
+def verdict_title(run: Run) -> str:
+    """Return the verdict. In a test of replicas, it is only about the filesystem below the servers."""
+    prefix = FILESYSTEM_PREFIX if replicas.headline(run) else ""
+    return f"{prefix}{verdict_line(run.verdict, run.confidence)}"
 
 
 def _findings(run: Run) -> Section:

@@ -7,10 +7,10 @@ from fstui.model.run import Run
 from fstui.report import figures, replicas
 from fstui.report.characters import join_lines
 from fstui.report.findings import deciding_step, leading_finding, next_steps
-from fstui.report.run import FILESYSTEM_PREFIX
+from fstui.report.run import verdict_title
 from fstui.report.sections import Report
 from fstui.report.stack import stack_line
-from fstui.report.text import moment, speed_line, verdict_line
+from fstui.report.text import moment, speed_line
 
 EXTENSION = ""
 
@@ -21,11 +21,9 @@ def render(report: Report, width: int | None = None) -> str:
 
 def _lines(run: Run) -> Iterator[str]:
     simulated = f" · SIMULATED: {run.simulated}" if run.simulated else ""
-    replica_answer = replicas.headline(run)
-    if replica_answer:
+    if replica_answer := replicas.headline(run):
         yield f"{replica_answer.title}: {replica_answer.sentence}"
-    head = f"{FILESYSTEM_PREFIX if replica_answer else ''}{verdict_line(run.verdict, run.confidence)}"
-    yield f"{head} · {run.scenario_name or 'no scenario'} on {run.target_path}{simulated}"
+    yield f"{verdict_title(run)} · {run.scenario_name or 'no scenario'} on {run.target_path}{simulated}"
     if speed := speed_line(run.speed):
         yield speed
     if run.sentence:
