@@ -20,7 +20,7 @@ from fstui.tui.commands import PALETTE, PALETTE_KEYS, Command
 from fstui.tui.drawing.cells import paragraph
 from fstui.tui.styles import HEAD
 from fstui.tui.terminal import SlowLineDriver
-from fstui.tui.widgets.lines import Draw, DrawnLines, DrawnText, Footer
+from fstui.tui.widgets.lines import DrawnLines, DrawnText, Footer
 
 if TYPE_CHECKING:
     from textual.await_remove import AwaitRemove
@@ -84,23 +84,11 @@ class BaseScreen(Screen[None]):
     def fstui(self) -> FstuiApp:
         return cast("FstuiApp", self.app)  # the app imports the screens, so they cannot import it
 
-    def lines(
-        self,
-        id: str,  # noqa: A002
-        draw: Draw,
-        *,
-        classes: str = "",
-        full_height: Callable[[], int] | None = None,
-        frame: bool = False,
-        shrinks_late: bool = False,
-    ) -> DrawnLines:
-        """Return a part of the screen. See DrawnLines for the options."""
-        part = DrawnLines(draw, full_height=full_height, frame=frame, shrinks_late=shrinks_late, id=id)
-        part.set_classes(classes)
-        return part
+    lines = DrawnLines
+    """Makes a part of the screen."""
 
     def footer_lines(self) -> DrawnLines:
-        return Footer(self._draw_footer, id="footer")
+        return Footer("footer", self._draw_footer)
 
     def part(self, id: str) -> DrawnLines:  # noqa: A002
         return self.query_one(f"#{id}", DrawnLines)

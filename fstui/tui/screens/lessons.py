@@ -172,7 +172,7 @@ class LessonScreen(BaseScreen):
         with Container(id="stage", classes="box"):
             yield self.lines("title", self._draw_title)
             yield self.lines("text", self._draw_page)
-            yield Slices(self._draw_map, id="map")
+            yield Slices("map", self._draw_map)
         yield self.footer_lines()
 
     async def on_mount(self) -> None:

@@ -63,7 +63,7 @@ class PageScreen(BaseScreen):
         with VerticalScroll(id="page", classes="box") as page:
             page.border_title = line(f"{self.name}: {self._subject}")
             for card in self.cards:
-                yield _CardLines(partial(card_lines, card), frame=bool(card[0]) and not self.has_class("-panel"))
+                yield _CardLines(None, partial(card_lines, card), frame=bool(card[0]) and not self.has_class("-panel"))
         yield self.footer_lines()
 
     def _draw_title(self, width: int, height: int) -> list[Text]:

@@ -79,12 +79,12 @@ class RunScreen(BaseScreen):
             with Container(id="main"):
                 yield self.lines("table", lambda width, height: drawing.steps(self.view, width, height), frame=True)
                 yield self.lines("rule", self._draw_rule, classes="line", frame=True)
-                yield Slices(self._draw_map, id="map")
+                yield Slices("map", self._draw_map)
             with Container(id="side"):
                 yield self.lines("layers", self._draw_layers, frame=True)
                 yield self.lines("about", self._draw_about, frame=True)
                 yield self.lines("head", lambda width, height: [rule(width, f"{self._operations}/s")], frame=True)
-                yield Slices(lambda width, height: latency.rates(self._latency_view(), width, height), id="rates")
+                yield Slices("rates", lambda width, height: latency.rates(self._latency_view(), width, height))
         yield self.footer_lines()
 
     def on_mount(self) -> None:

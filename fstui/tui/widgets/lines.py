@@ -32,8 +32,8 @@ _EDGES = "(?m)^[╭│├╰]|[ ─╮│┤╯]+$"
 class DrawnText(Widget):
     """A widget that draws the lines a function returns. Call ``redraw()`` when the function returns new lines."""
 
-    def __init__(self, draw: Draw, *, id: str | None = None) -> None:  # noqa: A002
-        super().__init__(id=id)
+    def __init__(self, id: str | None, draw: Draw, *, classes: str = "") -> None:  # noqa: A002
+        super().__init__(id=id, classes=classes)
         self._draw = draw
         self._texts: Sequence[Text] = ()
         self._strips: list[Strip] = []
@@ -120,18 +120,19 @@ class DrawnLines(DrawnText):
 
     def __init__(
         self,
+        id: str | None,  # noqa: A002
         draw: Draw,
         *,
+        classes: str = "",
         full_height: Callable[[], int] | None = None,
         frame: bool = False,
         shrinks_late: bool = False,
-        id: str | None = None,  # noqa: A002
     ) -> None:
         """``full_height``: set if the height is known without drawing. ``frame``: draw a frame on a wide screen.
 
         ``shrinks_late``: keep the largest of the last heights, because each change of a height repaints the screen.
         """
-        super().__init__(draw, id=id)
+        super().__init__(id, draw, classes=classes)
         self._full_height = full_height
         self._frame = frame
         self._shrinks_late = shrinks_late
