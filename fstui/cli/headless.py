@@ -115,9 +115,7 @@ class HeadlessRun:
         for other in await caution.other_runs(self._session, site):
             say(f"fstui: {other}")
         running = self._session.start(plan, site, device_activity, self._round)
-        self.interruption.on_signal(
-            running.stop, f"{site.directory.path} does not answer, or its files are being removed"
-        )
+        self.interruption.listen(running.stop, f"{site.directory.path} does not answer, or its files are being removed")
         try:
             stdout_format = None if options.output or self._round else options.format
             narration = Narration(plan, site.target, stdout_format=stdout_format)
@@ -164,7 +162,7 @@ class HeadlessRun:
                 f"{reason}. Nothing was written. Use --yes to run it anyway, or 'fstui check', which writes at most "
                 "6 MiB"
             )
-        self.interruption.listen(lambda: None)  # no-op until on_signal() installs running.stop
+        self.interruption.listen(lambda: None)  # until the run has started
 
     async def _follow(self, running: RunInProgress, on_event: Callable[[Event], None]) -> RunFinished:
         """Pass each event to the narration and, with ``--format events``, to stdout. Return the last event."""

@@ -257,12 +257,10 @@ class CheckCommand:
 
     async def _check(self, subject: Subject, lines: EventLines) -> CheckRow:
         start_task = asyncio.ensure_future(self._checkup.begin(subject))
-        self._interruption.on_signal(start_task.cancel)
+        self._interruption.listen(start_task.cancel)
         try:
             running = await start_task
-            self._interruption.on_signal(
-                running.stop, f"{subject.name} does not answer, or its files are being removed"
-            )
+            self._interruption.listen(running.stop, f"{subject.name} does not answer, or its files are being removed")
             return await self._follow(subject, running, lines)
         except Refused as refusal:
             self._failed = True

@@ -42,16 +42,15 @@ class Interruption:
             return code
 
     def listen(self, stop: Callable[[], object], delay_reason: str = "") -> None:
-        """Call ``stop`` at the first signal that is not ignored. ``delay_reason``: why a stop may take a long time."""
+        """Call ``stop`` at the first signal that is not ignored, or now if it has already arrived.
+
+        ``delay_reason``: why a stop may take a long time.
+        """
         loop = asyncio.get_running_loop()
         self._stop, self._delay_reason = stop, delay_reason
         for number in SIGNALS:
             if signal.getsignal(number) is not signal.SIG_IGN:
                 loop.add_signal_handler(number, self._handle_signal, number)
-
-    def on_signal(self, stop: Callable[[], object], delay_reason: str = "") -> None:
-        """Replace ``stop``, and call it now if a signal has already arrived."""
-        self._stop, self._delay_reason = stop, delay_reason
         if self.signal is not None:
             stop()
 

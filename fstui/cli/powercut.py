@@ -112,7 +112,7 @@ async def _write(session: Session, directory: str, settings: dict[str, str], roo
 async def _run_writer(cut: PreparedCut, interruption: Interruption) -> int:
     _print_plan(cut)
     writing = await WriterProcess.start(cut)
-    interruption.on_signal(
+    interruption.listen(
         lambda: writing.stop(f"stopped by {interruption.signal.name}" if interruption.signal else "stopped")
     )
     try:

@@ -95,7 +95,7 @@ async def _watch(
 
     async def work() -> int:
         watching = await start()
-        interruption.on_signal(watching.stop)
+        interruption.listen(watching.stop)
         lines = EventLines(output) if format_ == "events" else None
         finished = await _follow(watching, seconds, lines)
         if lines is not None:
