@@ -1,17 +1,20 @@
-"""``fstui scenarios`` and ``references``: what can be run, and which rates are known."""
+"""``fstui scenarios``, ``references`` and ``schema``: what can be run, known rates, and the kinds of JSON output."""
 
 import asyncio
+import textwrap
 
 import click
 
 from fstui.cli import completion
 from fstui.cli.delivery import print_last_report, report_command
-from fstui.cli.output import say
+from fstui.cli.output import say, write_stdout
+from fstui.fleet.report import DOCUMENTS as FLEET_DOCUMENTS
 from fstui.model.plan import Plan
 from fstui.model.storage import MEDIA, MediumClass
 from fstui.powercut import plan as power_cut
-from fstui.report import formats, plans
+from fstui.report import documents, formats, plans
 from fstui.report import references as tables
+from fstui.report.formats import json
 from fstui.report.sections import Report
 from fstui.runs import references as rates
 from fstui.runs import scenarios as scenario_files
@@ -107,3 +110,26 @@ def remove(name: str) -> None:
     Example: fstui references remove 'our db hosts'
     """
     asyncio.run(rates.remove(name))
+
+
+_DOCUMENTS = {**documents.DOCUMENTS, **FLEET_DOCUMENTS}
+_SCHEMAS = (*_DOCUMENTS, documents.EVENTS)
+_SCHEMA_HELP = f"""Print the JSON Schema of one kind of JSON output.
+
+NAME is the kind of output. Without NAME, fstui prints the schema of a run. The kinds are:
+
+\b
+{textwrap.fill(", ".join(_SCHEMAS), 76, break_on_hyphens=False)}
+
+\b
+Examples:
+  fstui schema > fstui-run.schema.json
+  fstui schema check
+"""
+
+
+@click.command("schema", help=_SCHEMA_HELP)
+@click.argument("name", metavar="[NAME]", type=click.Choice(_SCHEMAS), default="run")
+def schema(name: str) -> None:
+    is_event = name == documents.EVENTS
+    write_stdout(json.indented(documents.schema_of_events() if is_event else documents.schema(*_DOCUMENTS[name])))

@@ -36,7 +36,7 @@ SECTIONS = {
         "explain": ("documentation", "Explain a rule, a word or a log message, or show a page."),
         "manual": ("documentation", "Print the man page."),
         "completion": ("completion", "Print or install completion for bash, zsh and fish."),
-        "schema": ("documentation", "Print the JSON Schema of one kind of JSON output."),
+        "schema": ("catalog", "Print the JSON Schema of one kind of JSON output."),
     },
     "For classes": {
         "lessons": ("teaching", "Learn on simulated disks what makes data durable."),

@@ -1,7 +1,6 @@
-"""``fstui explain``, ``schema`` and ``manual``: the documentation that is part of the program."""
+"""``fstui explain`` and ``manual``: the documentation that is part of the program."""
 
 import inspect
-import textwrap
 from collections.abc import Iterator
 
 import click
@@ -83,41 +82,6 @@ def explain(words: tuple[str, ...], format_: str) -> None:
         else:
             hint = f" Messages of {name}: {'; '.join(messages)}." if messages else hint_for(name, names)
         raise Refused(f"no rule, page, word or message is called '{name}'.{hint} 'fstui explain' lists them all")
-
-
-_SCHEMAS = (
-    "run", "check", "fit", "list", "watch", "at-risk", "what-happened", "events", "plan", "scenarios", "scenario",
-    "history", "trend", "comparison", "references", "powercut-campaign", "fleet", "fleet-comparison", "disks", "disk",
-    "lab", "envelope",
-)  # fmt: skip
-"""The names that ``fstui schema`` accepts, listed here because the help must not import the documents."""
-
-
-_SCHEMA_HELP = f"""Print the JSON Schema of one kind of JSON output.
-
-NAME is the kind of output. Without NAME, fstui prints the schema of a run. The kinds are:
-
-\b
-{textwrap.fill(", ".join(_SCHEMAS), 76, break_on_hyphens=False)}
-
-\b
-Examples:
-  fstui schema > fstui-run.schema.json
-  fstui schema check
-"""
-
-
-@click.command("schema", help=_SCHEMA_HELP)
-@click.argument("name", metavar="[NAME]", type=click.Choice(_SCHEMAS), default="run")
-def schema(name: str) -> None:
-    from fstui.fleet import report as of_fleets  # noqa: PLC0415
-    from fstui.report import documents  # noqa: PLC0415
-    from fstui.report.formats import json  # noqa: PLC0415
-
-    if name == documents.EVENTS:
-        write_stdout(json.indented(documents.schema_of_events()))
-    else:
-        write_stdout(json.indented(documents.schema(*{**documents.DOCUMENTS, **of_fleets.DOCUMENTS}[name])))
 
 
 @click.command("manual")

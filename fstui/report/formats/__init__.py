@@ -8,7 +8,7 @@ import re
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import Protocol, cast
+from types import ModuleType
 
 from fstui.model.run import Run
 from fstui.report.sections import Report
@@ -20,13 +20,6 @@ RUN_FORMATS = frozenset({"brief", "prometheus", "seconds"})
 _UNSAFE = re.compile(r"[^\w.-]")
 
 
-class ReportFormat(Protocol):
-    EXTENSION: str
-
-    def render(self, report: Report, width: int | None = None) -> str | bytes:
-        """Return the report, safe to print. ``width`` is that of the terminal, None without one."""
-
-
 @cache
 def names() -> tuple[str, ...]:
     """Return ``plain`` first, then the others by name, without importing them."""
@@ -34,8 +27,8 @@ def names() -> tuple[str, ...]:
     return (PLAIN, *others)
 
 
-def format_of(name: str) -> ReportFormat:
-    return cast(ReportFormat, import_module(f"{__name__}.{name}"))
+def format_of(name: str) -> ModuleType:
+    return import_module(f"{__name__}.{name}")
 
 
 def report_names() -> tuple[str, ...]:
@@ -43,7 +36,9 @@ def report_names() -> tuple[str, ...]:
 
 
 def render_report(name: str, report: Report, width: int | None = None) -> str | bytes:
-    return format_of(name).render(report, width)
+    """Return the report, safe to print. ``width`` is that of the terminal, None without one."""
+    text: str | bytes = format_of(name).render(report, width)
+    return text
 
 
 def files(run: Run) -> dict[str, bytes]:
