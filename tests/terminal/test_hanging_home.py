@@ -41,7 +41,7 @@ def test_plan_is_made_run_refused_and_history_reports_why(terminal: Tmux, tmp_pa
     terminal.press("Down", "Down")  # keys work although the home is silent
     terminal.wait_for("── fsync-rate")
     terminal.press("Enter")
-    terminal.wait_for("ledger: did not answer within")
+    terminal.wait_for("ledger did not answer within")
     assert list(target.iterdir()) == []
     terminal.press("Escape", "Escape")
     terminal.wait_for("F_AWAIT")
