@@ -28,7 +28,7 @@ from fstui.storage.layers.devices.caches import (
     volatile_cache,
 )
 from fstui.storage.layers.devices.nvme import nvme_device
-from fstui.storage.layers.facts import barriers_off, is_read_only, off_reading
+from fstui.storage.layers.facts import barriers_off, is_read_only
 from fstui.storage.layers.stacked import dm, loop
 
 _FEW_COMMITS_PER_SYNC = 0.05
@@ -186,7 +186,6 @@ def _barriers_off(evidence: Evidence, stack: Stack, _: Steps) -> Iterator[Hit]:
 def _cache_outcome(devices: Sequence[Node]) -> str:
     """Return the name of the outcome, by what is known about the caches of the devices below."""
     caches_on = list(filter(is_cache_on, devices))
-    caches_off = [node for node in devices if is_cache_on(node) is False]
     if not all(may_outlive_power_cut(node) or _is_behind_server(node) for node in caches_on):
         return "volatile_cache"
     if any(map(_is_behind_server, caches_on)):
@@ -195,9 +194,9 @@ def _cache_outcome(devices: Sequence[Node]) -> str:
         return "unknown_controller"
     if caches_on:
         return "protected_cache"
-    # a hypervisor that does not offer flushes may still have a cache
-    offers_flushes = not any(off_reading(node, "F_FLUSH") for node in caches_off)
-    return "no_cache" if devices and len(caches_off) == len(devices) and offers_flushes else "unknown_cache"
+    if devices and all(node.write_cache == _WRITE_THROUGH for node in devices):
+        return "without_effect"
+    return "no_cache" if devices and all(is_cache_on(node) is False for node in devices) else "unknown_cache"
 
 
 def _is_behind_server(node: Node) -> bool:
@@ -307,7 +306,7 @@ def _syncs_not_sent(_: Evidence, stack: Stack, __: Steps) -> Iterator[Hit]:
             evidence = (words.reading(node, skipped.reading), *caches)
             outcome = "skipped"
             if skipped.flushed_later:
-                is_safe = _cache_outcome(devices) in {"protected_cache", "no_cache"}
+                is_safe = _cache_outcome(devices) in {"protected_cache", "no_cache", "without_effect"}
                 outcome = "late_but_safe" if is_safe else "late"
             yield Hit(outcome, node, evidence, {**texts, "lower_devices": words.devices(devices)})
 

@@ -63,7 +63,8 @@ def mirror_with_image(metadata: str) -> Target:
 
 
 def barriers_off() -> Iterator[tuple[str, Target, list[str]]]:
-    lost, safe, unknown, none = ["volatile_cache"], ["protected_cache"], ["unknown_controller"], ["no_cache"]
+    lost, safe, unknown = ["volatile_cache"], ["protected_cache"], ["unknown_controller"]
+    none, no_effect = ["no_cache"], ["without_effect"]
     yield "write cache", on_disk(OFF), lost
     yield "flushed again", on_disk(filesystem()), []
     for medium in (PLP, Medium(class_="raid-cache")):
@@ -85,28 +86,28 @@ def barriers_off() -> Iterator[tuple[str, Target, list[str]]]:
         yield f"fibre channel {read}", on_disk(OFF, disk(link="fc", readings=readings(**read))), expected
     yield "virtual volume", on_disk(OFF, disk(link="fc", readings=readings(grade="virtual"))), lost
     for controller, cache, expected in (
-        ("mpt3sas", "write back", lost), ("megaraid_sas", "write back", unknown), ("megaraid_sas", "none", none),
+        ("mpt3sas", "write back", lost), ("megaraid_sas", "write back", unknown), ("megaraid_sas", "none", no_effect),
     ):  # fmt: skip
         read = {"controller": controller, "cache_type": cache}
         volume = replace(configured(**read), link="scsi")
         yield f"write through by the kernel, {controller}, {cache}", on_disk(OFF, volume), expected
     array = block("md0", "md", "sda", "sdb", write_cache="write back", readings=readings(level="raid1"))
     both = target(filesystem(barrier="nobarrier", below=("md0",)), array, configured(), configured(name="sdb"))
-    yield "md claims a cache, its disks have none", both, none
+    yield "md claims a cache, its disks have none", both, no_effect
     yield "backing file", on_loop(filesystem(name="/", barrier="nobarrier")), lost
     yield "cache not stated", on_disk(OFF, configured(None)), ["unknown_cache"]
     for read in ({"drive_cache": "off"}, {"vwc": "present", "drive_cache": "off"}):
         yield f"off, unknown to the kernel: {read}", on_disk(OFF, configured("write back", **read)), none
-    yield "NVMe cache, perhaps off", on_disk(OFF, configured(vwc="present")), ["unknown_cache"]
+    yield "NVMe cache, perhaps off", on_disk(OFF, configured(vwc="present")), no_effect
     yield "no device is seen", target(filesystem(barrier="nobarrier", below=())), ["unknown_cache"]
-    yield "host without flushes", on_disk(OFF, replace(configured(F_FLUSH="no"), link="virtio")), ["unknown_cache"]
-    yield "host with flushes", on_disk(OFF, replace(configured(F_FLUSH="yes"), link="virtio")), none
+    yield "host without flushes", on_disk(OFF, replace(configured(F_FLUSH="no"), link="virtio")), no_effect
+    yield "host with flushes", on_disk(OFF, replace(configured(F_FLUSH="yes"), link="virtio")), no_effect
     for cache, expected in (("write back", lost), ("write through", none)):
         yield f"Linux 3.10, {cache}", on_disk(OFF, configured(None, cache_type=cache)), expected
     for kind in ("rbd", "nbd"):
         yield f"write back by {kind}", on_disk(OFF, replace(configured("write back"), kind=kind)), ["unknown_cache"]
     for name, device, expected in (
-        ("cache", disk(), lost), ("protected", disk(medium=PLP), safe), ("no cache", configured(), none)
+        ("cache", disk(), lost), ("protected", disk(medium=PLP), safe), ("no cache", configured(), no_effect)
     ):  # fmt: skip
         yield f"ZFS parameter, {name}", dataset(device, barrier="nobarrier"), expected
     for barrier, expected in (("nobarrier", lost), ("barrier", [])):

@@ -53,6 +53,7 @@ from fstui.storage.layers.devices.disk import is_attached_directly, is_over_own_
 from fstui.storage.layers.devices.media import DMI
 from fstui.storage.layers.devices.nvme import nvme_device
 
+_CHECK_DRIVES = "Check with the controller's own tool that the write caches of its drives are off, or protected."
 _CHECK_STORE = "Only the provider can confirm it, and the data is lost in any case when the instance ends."
 _DOCUMENTED, _NO_CACHE = "its documentation is right", "there is no volatile cache"
 
@@ -139,22 +140,22 @@ def _statement(node: Node, host: Host) -> Statement | None:
         return Statement(service.title, condition, _DOCUMENTED, (source,), (service.how_to_check,))
     if model is not None and model.cloud and model.cloud != host.cloud:
         return None  # the disk has the name of another cloud
+    if is_behind_raid_controller(node) or (model is not None and model.grade == "array"):
+        return _statement_of_volume(node, model)
+    return _statement_of_drive(node, model)
+
+
+def _statement_of_volume(node: Node, model: models.Model | None) -> Statement:
+    checks, evidence = (words.check_health(node),), (words.medium(node),)
     if model is not None and model.grade == "array":
         condition = "It is durable if that cache is protected as its vendor states"
-        return Statement(
-            model.description, condition, "the array's cache is protected", (), (words.check_health(node),)
-        )
-    if is_behind_raid_controller(node):
-        device_kind = model.description if model and model.grade == "raid" else "a volume of a RAID controller"
-        condition = "It is durable if the battery or capacitor is healthy and the drives' own caches are off"
-        return Statement(
-            device_kind,
-            condition,
-            "the controller's cache is protected",
-            (words.medium(node),),
-            (words.CHECK_CONTROLLER,),
-        )
-    return _statement_of_drive(node, model)
+        return Statement(model.description, condition, "the array's cache is protected", (), checks)
+    if model is not None and model.grade == "raid" and not has_controller_cache(node):
+        condition = "It is durable if the drives' own caches are off or protected"
+        return Statement(model.description, condition, "its drives lose nothing", evidence, (_CHECK_DRIVES,))
+    device_kind = model.description if model and model.grade == "raid" else "a volume of a RAID controller"
+    condition = "It is durable if the battery or capacitor is healthy and the drives' own caches are off"
+    return Statement(device_kind, condition, "the controller's cache is protected", evidence, checks)
 
 
 def _statement_of_drive(node: Node, model: models.Model | None) -> Statement | None:

@@ -90,7 +90,7 @@ def test_barriers_off_is_the_only_finding_about_flushes(flushes: float) -> None:
     [
         (on_disk(OFF, disk(medium=Medium(class_="raid-cache"))), "barriers-off", "low"),
         (on_disk(OFF, PROTECTED), "barriers-off", "medium"),
-        (on_disk(OFF, disk(write_cache="write through")), "barriers-off", "low"),
+        (on_disk(OFF, disk(readings=readings(drive_cache="off"))), "barriers-off", "low"),
         (target(filesystem(below=("md0",)), PARITY, PROTECTED), "syncs-not-sent", "low"),
         (target(filesystem(below=("md0",)), PARITY, disk(write_cache="write through")), "syncs-not-sent", "low"),
     ],
@@ -133,6 +133,16 @@ def test_override_is_the_only_finding_about_flushes() -> None:
 def test_barriers_off_name_the_check_of_that_cache(cache: Node, advice: str) -> None:
     (line,) = finding(verdict(on_disk(OFF, cache)), "barriers-off").next
     assert advice in line and ("controller" in line) == ("controller" in advice)
+
+
+@pytest.mark.parametrize("drive", [
+    disk(write_cache="write through"), disk(write_cache="write through", link="usb"),
+    disk(write_cache="write through", readings=readings(drive_cache="off")),
+])  # fmt: skip
+def test_barriers_change_nothing_if_the_kernel_sends_no_flush(drive: Node) -> None:
+    on, off = (verdict(on_disk(top, drive), step(flushes=0)) for top in (filesystem(), OFF))
+    assert (on.verdict, on.confidence) == (off.verdict, off.confidence)
+    assert rules(off) - rules(on) == {"barriers-off"} and finding(off, "barriers-off").verdict is None
 
 
 def test_barriers_of_zfs_are_switched_on_where_they_were_set() -> None:

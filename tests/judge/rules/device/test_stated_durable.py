@@ -57,6 +57,13 @@ def test_stated_absence_of_a_volatile_cache_is_plausible(node: Node) -> None:
     assert said(node) == PLAUSIBLE
 
 
+def test_controller_without_a_cache_has_no_battery() -> None:
+    volume = through(read={"grade": "raid"}, link="scsi", model="DELL PERC H330 Mini")
+    found = finding(verdict(on_disk(None, volume), step(flushes=0)), "stated-durable")
+    assert found.title == "sda: durable if its drives lose nothing"
+    assert not any("battery" in line for line in (found.sentence, *found.next))
+
+
 @pytest.mark.parametrize(("node", "command"), [
     (through(read=OFF, **SAS), "smartctl -g wcache /dev/sda"),
     (through("nvme0n1", {"vwc": "present", "drive_cache": "off"}, link="nvme"), "nvme get-feature /dev/nvme0n1 -f 6"),
