@@ -66,11 +66,9 @@ def explain(words: tuple[str, ...], format_: str) -> None:
     name = _PAGES.get(name.lower(), name)
     if not words:
         write_stdout(explanation.overview(None if format_ == "markdown" else width() or WIDTH))
-    elif rules.has_page(name):
-        write_stdout(rules.explain(name).rstrip() + "\n" if format_ == "markdown" else explanation.render(name))
-    elif (word := glossary.find(name)) is not None:
+    elif (word := glossary.find(name)) is not None and not rules.has_page(name):
         write_stdout(explanation.word_markdown(word) if format_ == "markdown" else explanation.render_word(word))
-    elif (text := documentation.get(name) or symptoms.markdown(name)) is not None:
+    elif text := explanation.rule_markdown(name) or documentation.get(name) or symptoms.markdown(name):
         write_stdout(text if format_ == "markdown" else explanation.plain_text(text, width() or WIDTH))
     else:
         names = (*rules.rule_names(), *documentation, *glossary.entries())

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 from rich.theme import Theme
 
-from fstui.judge import explain, questions
+from fstui.judge import explain, has_page, questions
 from fstui.model.quantities import with_nonbreaking_spaces
 from fstui.report import glossary, symptoms
 from fstui.report.characters import join_lines
@@ -56,10 +56,6 @@ class _Page(Markdown):
     elements: ClassVar = Markdown.elements | {"table_open": _Table}
 
 
-def render(rule_name: str) -> str:
-    return plain_text(markdown(rule_name), WIDTH)
-
-
 def render_word(name: str) -> str:
     return join_lines([glossary.spelling(name), *(text.plain for text in word_lines(name, WIDTH))])
 
@@ -92,9 +88,11 @@ def documentation() -> dict[str, str]:
     return {path.stem: with_nonbreaking_spaces(path.read_text()) for path in sorted(_DOCS.glob("*.md"))}
 
 
-def markdown(rule_name: str) -> str:
-    """Return the page of a rule as Markdown, with the terms used in it. Raises KeyError for an unknown rule."""
-    text, words = rule_page(rule_name)
+def rule_markdown(name: str) -> str:
+    """Return the page of a rule, with the terms used in it; empty for an unknown rule."""
+    if not has_page(name):
+        return ""
+    text, words = rule_page(name)
     return text + (f"\n*Words (`fstui explain WORD`): {', '.join(map(glossary.spelling, words))}*\n" if words else "")
 
 

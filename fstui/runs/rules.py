@@ -1,17 +1,17 @@
-"""Judge saved runs again, judge the configuration of filesystems, and explain rules."""
+"""Judge saved runs again, judge the configuration of filesystems, and list the rules."""
 
 import re
 
 from msgspec.structs import replace
 
-from fstui.judge import explain, has_page, judge, questions, rule_names
+from fstui.judge import has_page, judge, questions, rule_names
 from fstui.model.documents import encode, with_digest
 from fstui.model.host import Inventory
 from fstui.model.judgement import Judgement
 from fstui.model.run import Evidence, Run
 from fstui.model.storage import Target
 
-__all__ = ["explain", "has_page", "questions", "rule_names"]  # re-exported for the interfaces
+__all__ = ["has_page", "questions", "rule_names"]  # re-exported for the interfaces
 
 _PLAIN_NAME = re.compile(r"[\w./-]{2,}", re.ASCII)
 """A name that needs no escapes in JSON."""

@@ -128,7 +128,7 @@ async def test_maps_of_a_comparison_are_side_by_side() -> None:
 
 @pytest.mark.parametrize("width", range(50, 90, 3))
 def test_pages_do_not_break_numbers_before_their_units(width: int) -> None:
-    whole = re.findall(r"[\d.]+\xa0[%\w]+", explanation.markdown("flushes-arrive"))
+    whole = re.findall(r"[\d.]+\xa0[%\w]+", explanation.rule_markdown("flushes-arrive"))
     drawn = [text for card in explain_screen("flushes-arrive").cards for text in card_lines(card, width)]
     assert whole and all(any(words in text.plain for text in drawn) for words in whole)
 
