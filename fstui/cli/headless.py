@@ -262,7 +262,7 @@ class Narration:
                 say(step_line(step, Counts(self._evidence)))
             case RunFinished(run=run) if self._prints_verdict:
                 if lost := replicas.headline(run):
-                    say(f"{lost.title}: {lost.sentence}")
+                    say(f"{lost.title}: {lost.lines[0]}")
                 say(f"{verdict_title(run)}: {run.sentence}")
                 if speed := speed_line(run.speed):
                     say(speed)

@@ -16,14 +16,13 @@ from fstui.model.quantities import counted, duration_ns, rate, seconds
 from fstui.report.comparison import Ratio
 from fstui.report.documents import JsonDocument
 from fstui.report.sections import (
-    Cell,
     Report,
     Row,
     Section,
     Value,
     glyph_cell,
     number_cell,
-    records,
+    right_cell,
     speed_cell,
     verdict_cell,
 )
@@ -39,6 +38,7 @@ _CSV_HEADER = (
     "host", "target", "run", "verdict", "confidence", "speed", "step", "per_s", "p99_ns", "ratio_to_peers", "layers",
     "model", "cache", "kernel", "cloud", "flag", "next", "trouble",
 )  # fmt: skip
+_CHANGES_CSV = ("host", "target", "before", "after", "rate", "changed settings")
 
 
 class FleetDocument(JsonDocument, frozen=True, kw_only=True, tag="fstui.fleet-report/1"):
@@ -85,7 +85,7 @@ def report_of(fleet: Fleet) -> Report:
         groups=tuple(group for group, _ in groups(hosts)),
     )
     ratios = ratio_to_peers(hosts)
-    values = records(_CSV_HEADER, _records(fleet, ratios))
+    values = (_CSV_HEADER, *_records(fleet, ratios))
     return Report(headline(fleet), tuple(_sections(document, ratios)), document, values)
 
 
@@ -247,7 +247,7 @@ def comparison_report(before: Fleet, after: Fleet) -> Report:
         f"{counted(len(all_changes), 'target')} in both results, {len(changed)} changed",
         sections,
         FleetComparisonDocument(targets=tuple(all_changes)),
-        Section("", header, tuple(map(_change_row, changed))),
+        (_CHANGES_CSV, *map(_change_record, changed)),
     )
 
 
@@ -306,13 +306,18 @@ def _change_row(change: ChangedHost) -> Row:
     settings_text = "; ".join(change.settings[:MAX_SETTINGS]) + (f" and {more} more" if more > 0 else "")
     return (
         glyph_cell(change.after),
-        Cell(change.host, change.host),
-        Cell(change.target, change.target),
+        change.host,
+        change.target,
         verdict_cell(change.before),
         verdict_cell(change.after),
-        Cell(str(change.ratio or NONE), change.ratio.factor if change.ratio else None, numeric=True),
-        Cell(settings_text, "; ".join(change.settings)),
+        right_cell(str(change.ratio or NONE)),
+        settings_text,
     )
+
+
+def _change_record(change: ChangedHost) -> tuple[Value, ...]:
+    factor = change.ratio.factor if change.ratio else None
+    return change.host, change.target, change.before, change.after, factor, "; ".join(change.settings)
 
 
 def _only_in(period: str, fleet: Fleet, other: Fleet) -> Iterator[Section]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from fstui.model.at_risk import AtRisk, AtRiskReport, FileAtRisk, NamesAtRisk, ProgramAtRisk, UnsafeMount
 from fstui.model.quantities import count, counted, seconds, size
-from fstui.report.sections import Report, Row, Section, number_cell, records, right_cell
+from fstui.report.sections import Report, Row, Section, number_cell, right_cell
 from fstui.report.text import GLYPHS, NONE, verdict_label
 from fstui.report.watch import MAX_ROWS, aligned_cells, more_rows, watched_programs
 from fstui.trace.at_risk import bytes_in_log, direct_writes, new_names
@@ -37,7 +37,7 @@ def at_risk_report(report: AtRiskReport) -> Report:
         for row in at_risk.files
     )  # fmt: skip
     head = f"data at risk in a power cut: {watched_programs(report)}, watched for {seconds(at_risk.elapsed_s)}"
-    return Report(head, sections, report, records(_RECORDS, rows))
+    return Report(head, sections, report, (_RECORDS, *rows))
 
 
 def file_cells(row: FileAtRisk) -> tuple[str, ...]:

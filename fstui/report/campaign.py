@@ -12,7 +12,7 @@ from fstui.powercut.bounds import CONFIDENCE, METHOD, interval
 from fstui.powercut.campaign import CampaignCut, CampaignStore, Outcome
 from fstui.powercut.records import LOSS_KINDS
 from fstui.report.documents import Bound, CampaignDocument, CampaignTotals
-from fstui.report.sections import Cell, Report, Row, Section, Value, number_cell, records
+from fstui.report.sections import Cell, Report, Row, Section, Value, number_cell
 from fstui.report.stack import stack_line
 from fstui.report.text import GLYPHS, verdict_label
 
@@ -121,7 +121,7 @@ def campaign_report(campaign: CampaignDocument) -> Report:
             _cuts("Every cut", campaign)._replace(only_in_documents=True),
         ),
         campaign,
-        records(_CSV, map(_record, campaign.cuts)),
+        (_CSV, *map(_record, campaign.cuts)),
     )
 
 
@@ -203,7 +203,7 @@ def _row(cut: CampaignCut, kind: CutKind) -> Row:
         number_cell(cut.number, count),
         cut.started_at,
         cut.pattern,
-        Cell(text, cut.outcome, style or ""),
+        Cell(text, style or ""),
         *(number_cell(getattr(figures, name) if figures else None, count) for name in _SHOWN_COUNTS),
         number_cell(cut.wait_s, seconds),
         number_cell(cut.back_after_s or None, seconds),

@@ -17,7 +17,6 @@ from fstui.report.sections import (
     cell_text,
     glyph_cell,
     number_cell,
-    records,
     speed_cell,
     verdict_cell,
 )
@@ -62,7 +61,7 @@ def check_report(check: Check) -> Report:
         Section("Not checked", lines=check.left_out_lines),
     )
     runs = tuple(row.run for row in check.rows if row.run)
-    values = records(_RECORDS, map(_record, check.rows))
+    values = (_RECORDS, *map(_record, check.rows))
     document = CheckDocument(
         elapsed_s=check.elapsed_s,
         runs=runs,

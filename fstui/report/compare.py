@@ -17,7 +17,7 @@ from fstui.model.storage import Target
 from fstui.report import databases, figures, io_path, latency_map
 from fstui.report.comparison import Comparison, Side, bar, remarks
 from fstui.report.documents import ComparedSide, ComparisonDocument, ComparisonRow
-from fstui.report.sections import Cell, Report, Row, Section, cell_text, records, right_cell, speed_cell, verdict_cell
+from fstui.report.sections import Report, Row, Section, Value, cell_text, right_cell, speed_cell, verdict_cell
 from fstui.report.stack import medium, stack_line
 from fstui.report.text import GLYPHS, NONE, moment, setting_text
 
@@ -44,7 +44,7 @@ def comparison_report(runs: Sequence[Run], per_hour: Mapping[str, float] = Mappi
         *(_io_path(side) for side in comparison.sides),
     )
     document = ComparisonDocument(sides=sides, steps=steps)
-    return Report("", sections, document, _records(sides, steps), tuple(runs))
+    return Report("", sections, document, tuple(_records(sides, steps)), tuple(runs))
 
 
 def _legend(comparison: Comparison) -> Section:
@@ -66,8 +66,8 @@ def _notes(comparison: Comparison) -> Iterator[str]:
     equal = {title: values[0] for title, values in _facts(comparison).items() if _equal(values)}
     if text := "; ".join(f"{title} {value}" for title, value in equal.items() if value):
         yield f"The same in {'both' if len(comparison.sides) == 2 else 'all'}: {text}"
-    if comparison.trust.note:
-        yield comparison.trust.note
+    _, trust_note = comparison.trust
+    yield from filter(None, [trust_note])
 
 
 def _facts(comparison: Comparison) -> dict[str, list[str]]:
@@ -99,12 +99,11 @@ def _step(comparison: Comparison, name: str) -> Section:
         cells = figures.step_cells(middle.step, middle.step.settings, counts)  # with the median rate of all rounds
         measured = figures.step_cells(middle.measured, middle.step.settings, counts)  # as in the middle round
         rank = ranks.get(letter)
-        share = middle.step.rate_per_s / ranking[0].step.rate_per_s if rank else 0.0
-        bar_cell = Cell(bar(share, _BAR_WIDTH) if rank else "", share)
+        bar_ = bar(middle.step.rate_per_s / ranking[0].step.rate_per_s, _BAR_WIDTH) if rank else ""
         ratio = str(rank.ratio) if rank else NONE
         marked = f"{letter} {GLYPHS['not-durable']}" if rank and rank.is_lossy else letter
         figures_ = (ratio, cells["P50"], cells["P99"], measured["FLUSH/SYNC"])
-        rows.append((marked, right_cell(cells["RATE/S"]), bar_cell, *map(right_cell, figures_)))
+        rows.append((marked, right_cell(cells["RATE/S"]), bar_, *map(right_cell, figures_)))
     return Section(name, RANKING_HEADER, tuple(rows), tuple(remarks(ranking)), figures=latencies)
 
 
@@ -150,13 +149,12 @@ def _steps(comparison: Comparison, name: str) -> Iterator[ComparisonRow]:
         )
 
 
-def _records(sides: Sequence[ComparedSide], steps: Sequence[ComparisonRow]) -> Section:
+def _records(sides: Sequence[ComparedSide], steps: Sequence[ComparisonRow]) -> Iterator[tuple[Value, ...]]:
     by_letter = {side.letter: side for side in sides}
-    rows = []
+    yield *ComparisonRow.__struct_fields__, "runs", *_SIDE_FIELDS
     for step in steps:
         side = by_letter[step.side]
-        rows.append([*astuple(step), " ".join(side.runs), *(getattr(side, name) for name in _SIDE_FIELDS)])
-    return records((*ComparisonRow.__struct_fields__, "runs", *_SIDE_FIELDS), rows)
+        yield *astuple(step), " ".join(side.runs), *(getattr(side, name) for name in _SIDE_FIELDS)
 
 
 def _io_path(side: Side) -> Section:

@@ -136,14 +136,6 @@ class Rank(NamedTuple):
         return self.step.syncs > 0 and not self.side.may_be_durable
 
 
-class Trust(NamedTuple):
-    """How far the ratios can be trusted."""
-
-    condition: str
-    """The start of an answer that is less certain: ``With one run of each, ``; otherwise empty."""
-    note: str
-
-
 class Comparison:
     """Runs side by side, in the order in which they were named. At most ``MAX_SIDES`` sides are compared."""
 
@@ -164,23 +156,24 @@ class Comparison:
         return list(dict.fromkeys(step.name for side in self.sides for run in side.rounds for step in run.steps))
 
     @cached_property
-    def trust(self) -> Trust:
+    def trust(self) -> tuple[str, str]:
+        """How far the ratios can be trusted: the start of an answer that is less certain, and a note."""
         ranks = [rank for name in self.step_names for rank in self.ranking(name)]
         if len(self.sides) < 2 or not ranks:
-            return Trust("", "")
+            return "", ""
         intervals = [rank.ratio for rank in ranks if rank.ratio.low is not None]
         if not intervals:
             note = "Ratios of single runs have no confidence interval and may be chance."
-            return Trust("With one run of each, ", note)
+            return "With one run of each, ", note
         if not all(interval.paired for interval in intervals):
             note = (
                 "(low–high): the ratios of the rounds. The rounds of the runs did not alternate, so a change of the "
                 "machine between the runs also appears as a difference."
             )
-            return Trust("In rounds that did not alternate, ", note)
+            return "In rounds that did not alternate, ", note
         rounds = min(interval.rounds for interval in intervals)
         chance = f"If both were equally fast, at most 1 interval in {2 ** (rounds - 1)} would not contain 1."
-        return Trust("", f"(low–high): the ratios of {rounds} rounds. {chance}")
+        return "", f"(low–high): the ratios of {rounds} rounds. {chance}"
 
     def lead(self, name: str) -> Ratio | None:
         """Return the ratio of the fastest side to the next one in a step; None if it was not clearly faster."""
@@ -234,7 +227,8 @@ class Comparison:
             ratio_text = f" ({subject}{ends} × A)" if ends else ""
             parts.append(f"{letter}{repeated_verb} in {len(names)}{total_text}{ratio_text}")
         unclear = compared - sum(map(len, wins.values()))
-        return f"{durability}{self.trust.condition}{', '.join(parts)}{f'; undecided in {unclear}' if unclear else ''}."
+        condition, _ = self.trust
+        return f"{durability}{condition}{', '.join(parts)}{f'; undecided in {unclear}' if unclear else ''}."
 
     def ranking(self, name: str) -> list[Rank]:
         """Return the sides in a step, the fastest first; empty for a single side with a single round."""

@@ -13,7 +13,7 @@ from fstui.model.run import Run
 from fstui.report.check import Check, CheckRow, limit_sentence, next_step
 from fstui.report.documents import FitDocument, FitOfDirectory
 from fstui.report.findings import FREE_OF_DEFECTS
-from fstui.report.sections import Cell, Report, Section, Value, records
+from fstui.report.sections import Cell, Report, Section, Value
 from fstui.report.text import GLYPHS, verdict_line
 
 ANSWERS: dict[Fitness, str] = {
@@ -111,7 +111,7 @@ def fit_report(check: Check, product_names: Sequence[str] = ()) -> Report:
         left_out=check.unchecked,
     )
     runs = tuple(row.run for row in check.rows if row.run)
-    values = records(_RECORDS, (values for row in check.rows for values in _records(row, product_names)))
+    values = (_RECORDS, *(values for row in check.rows for values in _records(row, product_names)))
     head = f"{counted(len(runs), 'filesystem')} measured in {seconds(check.elapsed_s)}"
     return Report(head, (*row_sections, Section("Not measured", lines=check.left_out_lines)), document, values, runs)
 
@@ -179,6 +179,6 @@ def is_unanswered(run: Run, product_names: Sequence[str]) -> bool:
 
 def _answer(fit: Fit, *, trusted: bool) -> Cell | str:
     if not trusted and fit.answer in _NOT_TOO_SLOW:
-        return Cell("? fits only if the syncs are real", fit.answer, "")
+        return "? fits only if the syncs are real"
     style = {"fits": "normal", "does-not-fit": "slow"}.get(fit.answer, "")
-    return Cell(_TOO_SLOW_NOW if fit.reasons else ANSWERS[fit.answer], fit.answer, style)
+    return Cell(_TOO_SLOW_NOW if fit.reasons else ANSWERS[fit.answer], style)

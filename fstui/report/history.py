@@ -8,7 +8,7 @@ import msgspec
 
 from fstui.model.judgement import NOT_TRUSTED, Verdict
 from fstui.model.quantities import counted, rate, seconds
-from fstui.report.sections import Cell, Report, Row, Section, glyph_cell, number_cell, records, speed_cell
+from fstui.report.sections import Cell, Report, Row, Section, glyph_cell, number_cell, speed_cell
 from fstui.report.text import GLYPHS, moment, setting_text, sparkline
 from fstui.state.outlines import ReplicaCutResult
 from fstui.state.runs import Summary
@@ -36,7 +36,7 @@ def history_report(summaries: Sequence[Summary]) -> Report:
         )
         for run in readable
     ]  # fmt: skip
-    return Report("", (table,), HistoryDocument(runs=tuple(summaries)), records(_RECORDS, values))
+    return Report("", (table,), HistoryDocument(runs=tuple(summaries)), (_RECORDS, *values))
 
 
 def remarks(summary: Summary) -> list[str]:
@@ -64,7 +64,7 @@ def _row(summary: Summary) -> Row:
         summary.id,
         moment(summary.started_at),
         summary.scenario,
-        Cell(" · ".join([word, *remarks(summary)]), summary.verdict, style),
+        Cell(" · ".join([word, *remarks(summary)]), style),
         speed_cell(summary.speed),
         number_cell(summary.rate_per_s or None, rate),
         summary.rate_of,
@@ -91,7 +91,7 @@ def trend_report(summaries: Sequence[Summary]) -> Report:
     ]
     lasts = [runs[-1] for runs in repeated]
     sections = tuple(trend(runs, own_settings(runs[-1], lasts)) for runs in repeated)
-    return Report("", sections, document, records(_TREND_RECORDS, values))
+    return Report("", sections, document, (_TREND_RECORDS, *values))
 
 
 def series(summaries: Sequence[Summary]) -> list[list[Summary]]:

@@ -11,7 +11,7 @@ from fstui.model.storage import Node, Target
 from fstui.report import guests
 from fstui.report.documents import ListDocument, ListedFilesystem
 from fstui.report.findings import flag, flags, severity, trouble, verdict, worst_finding
-from fstui.report.sections import Report, Row, Section, Value, glyph_cell, number_cell, records
+from fstui.report.sections import Report, Row, Section, Value, glyph_cell, number_cell
 from fstui.report.stack import health, medium, stack_line
 from fstui.report.text import GLYPHS, NONE
 
@@ -36,7 +36,7 @@ def inventory_report(inventory: Inventory, judgements: Judgements) -> Report:
         _unused(inventory.unused),
         Section(lines=(f"{counted(hidden, 'pseudo filesystem')} hidden",) if hidden else ()),
     )
-    values = records(_RECORDS, [_record(target, judgements) for target in inventory.filesystems])
+    values = (_RECORDS, *(_record(target, judgements) for target in inventory.filesystems))
     return Report(_title(inventory, filesystems), sections, _document(inventory, judgements), values)
 
 

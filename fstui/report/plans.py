@@ -12,7 +12,7 @@ from fstui.model.storage import Target
 from fstui.powercut import plan as power_cut
 from fstui.report.documents import ScenarioDocument, ScenarioRow, ScenariosDocument, ScenarioSetting
 from fstui.report.figures import BY_HAND, power_cut_writes, write_volume_text
-from fstui.report.sections import Cell, Report, Section, records, right_cell
+from fstui.report.sections import Report, Section, right_cell
 from fstui.report.stack import stack_line
 from fstui.runs.scenarios import Scenario
 
@@ -31,7 +31,7 @@ def scenarios_report(planned: Sequence[tuple[Scenario, Plan]], cut: power_cut.Po
         ScenarioRow(name=scenario.name, question=scenario.question, seconds=plan.seconds, max_bytes=plan.max_bytes)
         for scenario, plan in planned
     )
-    values = records(ScenarioRow.__struct_fields__, map(astuple, listed))
+    values = (ScenarioRow.__struct_fields__, *map(astuple, listed))
     sections = (Section("", _SCENARIOS, cells), Section(lines=(power_cut_hint, plan_hint)))
     return Report("", sections, ScenariosDocument(scenarios=listed), values)
 
@@ -123,7 +123,7 @@ def _form_report(form: Form, summary: str, steps: Sequence[str], command: str) -
         },
         command=command,
     )
-    rows = tuple((key, Cell(default, default), words) for key, (default, words) in settings.items())
+    rows = tuple((key, default, words) for key, (default, words) in settings.items())
     sections = (
         Section(lines=(" ".join(f"{form.question} {form.help}".split()),)),
         Section(summary, lines=tuple(steps)),

@@ -7,7 +7,7 @@ from fstui.judge.references import Placement, Reference, find_placements, media_
 from fstui.model.quantities import counted, rate, size
 from fstui.model.run import OwnReference, Run
 from fstui.report.documents import ReferencesDocument
-from fstui.report.sections import Report, Row, Section, number_cell, records
+from fstui.report.sections import Report, Row, Section, number_cell
 
 THIS_RUN, USER_REFERENCE = "▸", "▲"  # signs of the run's own rate, and of the user's references
 _MAX_ROWS, _NEIGHBOURS = 8, 3
@@ -67,7 +67,7 @@ def references_report(references: Sequence[Reference], own: Sequence[OwnReferenc
     sections.append(Section("Sources", lines=tuple(f"{label} {source}" for source, label in sources.items())))
     values = [(row.operation, row.device, row.setup, row.per_s, row.medium, row.source) for row in by_operation]
     document = ReferencesDocument(own=tuple(own), published=tuple(by_operation))
-    return Report("", tuple(sections), document, records(_RECORDS, values))
+    return Report("", tuple(sections), document, (_RECORDS, *values))
 
 
 def own_references_report(references: Sequence[OwnReference]) -> Report:

@@ -27,21 +27,16 @@ _FIGURES = (
 _SERVER_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
-class Headline(NamedTuple):
-    """The main answer of a replica test: what survived. Its verdict covers only the filesystem below the servers."""
-
-    title: str
-    sentence: str
-    style: Verdict
-
-
 class ReplicaStep(NamedTuple):
     settings: ReplicaCut
     figures: ReplicaCutFigures
 
 
-def headline(run: Run) -> Headline | None:
-    """Return what survived, or None if no pair of servers could be compared."""
+def headline(run: Run) -> Section | None:
+    """Return what survived, or None if no pair of servers could be compared.
+
+    This is the main answer of a replica test. Its verdict covers only the filesystem below the servers.
+    """
     finding = next((finding for finding in run.findings if finding.rule == "replica-cut"), None)
     if finding is None:
         return None
@@ -51,7 +46,7 @@ def headline(run: Run) -> Headline | None:
         style = "lost"
     elif any(cut.lost_on_primary for cut in figures):
         style = "suspicious"
-    return Headline(f"{GLYPHS[style]} {finding.title}", finding.sentence, style)
+    return Section(f"{GLYPHS[style]} {finding.title}", lines=(finding.sentence,), style=style)
 
 
 def tables(run: Run) -> list[Section]:

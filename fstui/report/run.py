@@ -1,6 +1,6 @@
 """The report of one run: whether the storage is durable and fast, then findings, steps, and explanations."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -13,7 +13,7 @@ from fstui.model.storage import Node
 from fstui.report import database_details, databases, figures, fit, io_path, latency_map, references, replicas
 from fstui.report.database_details import notes
 from fstui.report.findings import judged_steps, judges_one_step, leading_finding, ordered, title
-from fstui.report.sections import Cell, Report, Row, Section, Value, glyph_cell, records, right_cell, verdict_cell
+from fstui.report.sections import Report, Row, Section, Value, glyph_cell, right_cell, verdict_cell
 from fstui.report.stack import medium, stack_line
 from fstui.report.text import NONE, moment, simulation_warning, speed_line, unsaved_reason, verdict_line
 
@@ -63,7 +63,7 @@ def _answers(run: Run) -> Iterator[Section]:
     """Yield the sections on durability and speed. In a test of replicas, a section on lost transactions comes first."""
     replica_answer = replicas.headline(run)
     if replica_answer:
-        yield Section(replica_answer.title, lines=(replica_answer.sentence,), style=replica_answer.style)
+        yield replica_answer
         yield from replicas.tables(run)
     finding = leading_finding(run)
     points = (("because", finding.evidence), ("next", finding.next)) if finding else ()
@@ -86,7 +86,7 @@ def _findings(run: Run) -> Section:
     for finding in ordered(run):
         one_step = judges_one_step(finding)
         verdict = None if one_step else finding.verdict
-        word = verdict_cell(verdict) if verdict else Cell("note", finding.verdict)
+        word = verdict_cell(verdict) if verdict else "note"
         confidence = "" if one_step else finding.confidence
         rows.append((glyph_cell(verdict), finding.rule, word, confidence, title(finding)))
     return Section(counted(len(rows), "finding"), _FINDINGS, tuple(rows))
@@ -153,10 +153,10 @@ def _device(node: Node) -> str:
     return words if words == node.name else f"{node.name}: {words}"
 
 
-def _records(run: Run, counts: figures.Counts) -> Section:
+def _records(run: Run, counts: figures.Counts) -> Sequence[Sequence[Value]]:
     rows = [dict(_record(run, counts, step)) for step in run.steps]
     names = rows[0] if rows else dict(_record(run, counts, Step(name="", settings=UnknownSettings())))
-    return records(tuple(names), [row.values() for row in rows])
+    return tuple(names), *(tuple(row.values()) for row in rows)
 
 
 def _record(run: Run, counts: figures.Counts, step: Step) -> Iterator[tuple[str, Value]]:

@@ -6,7 +6,7 @@ escapes its own special characters.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from fstui.model.judgement import Answer, Verdict
@@ -20,8 +20,6 @@ Value = str | int | float | bool | None
 
 class Cell(NamedTuple):
     text: str
-    value: Value = None
-    """The value that is written to CSV."""
     style: str = ""
     """The class in HTML: a verdict, or an answer to "is it slow?"."""
     numeric: bool = False
@@ -61,8 +59,8 @@ class Report(NamedTuple):
     title: str
     sections: tuple[Section, ...]
     document: object
-    records: Section | None = None
-    """The content for CSV: column names and values. Without records, CSV contains the first table."""
+    records: Sequence[Sequence[Value]] = ()
+    """The content for CSV: the names of the columns, then their values. Without records, it is the first table."""
     runs: tuple[Run, ...] = ()
     """The runs in the report: Prometheus shows their figures, HTML contains their documents."""
 
@@ -75,45 +73,31 @@ class Report(NamedTuple):
         """The sections that are not empty in a format without SVG drawings."""
         return [section for section in self.sections if not section._replace(figures=()).empty]
 
-    @property
-    def table(self) -> Section:
-        return self.records or next((section for section in self.sections if section.rows), Section())
-
-
-def records(header: tuple[str, ...], rows: Iterable[Iterable[Value]]) -> Section:
-    """Return a table of values for programs, without text."""
-    return Section("", header, tuple(tuple(Cell("", value) for value in row) for row in rows))
-
 
 def number_cell(value: float | None, format_number: Callable[[float], str]) -> Cell:
     """Return a formatted number (see ``fstui.model.quantities``), or a dash if it is missing."""
-    return Cell(NONE if value is None else format_number(value), value, numeric=True)
+    return Cell(NONE if value is None else format_number(value), numeric=True)
 
 
 def right_cell(text: str) -> Cell:
-    return Cell(text, text, numeric=True)
+    return Cell(text, numeric=True)
 
 
 def glyph_cell(verdict: Verdict | None) -> Cell:
-    """Return the sign of a verdict, without a value: programs read the verdict from another column."""
-    return Cell(GLYPHS[verdict] if verdict else "", style=verdict or "")
+    return Cell(GLYPHS[verdict] if verdict else "", verdict or "")
 
 
 def verdict_cell(word: Verdict | None, *remarks: str) -> Cell:
     """Return a verdict with remarks: ``suspicious · stopped``."""
-    return Cell(" · ".join([word or NONE, *remarks]), word, word or "")
+    return Cell(" · ".join([word or NONE, *remarks]), word or "")
 
 
 def speed_cell(answer: Answer | None) -> Cell:
-    return Cell(f"{SPEED_GLYPHS[answer]} {speed_word(answer)}" if answer else NONE, answer, answer or "")
+    return Cell(f"{SPEED_GLYPHS[answer]} {speed_word(answer)}" if answer else NONE, answer or "")
 
 
 def cell_text(cell: Cell | str) -> str:
     return cell if isinstance(cell, str) else cell.text
-
-
-def cell_value(cell: Cell | str) -> Value:
-    return cell if isinstance(cell, str) else cell.value
 
 
 def cell_style(cell: Cell | str) -> str:

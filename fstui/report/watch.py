@@ -9,7 +9,7 @@ from fstui.model.judgement import TOO_SLOW, Answer
 from fstui.model.quantities import count, counted, duration_ns, percent, rate, seconds, size
 from fstui.model.watch import FileWaits, JournalCommits, LostWrite, WatchCounts, WatchedDevice, WatchReport
 from fstui.report.figures import percentile
-from fstui.report.sections import Report, Row, Section, records, right_cell
+from fstui.report.sections import Report, Row, Section, Value, right_cell
 from fstui.report.text import NONE, speed_line
 
 MAX_ROWS = 20
@@ -36,18 +36,14 @@ def watch_report(report: WatchReport) -> Report:
         Section("", DEVICE_HEADER, devices, notes),
         Section(lines=(report.sentence, *two_answers(report))),
     )
-    return Report(_head(report), sections, report, _records(total))
+    return Report(_head(report), sections, report, tuple(_records(total)))
 
 
-def _records(total: WatchCounts) -> Section:
-    values = [
-        (
-            row.program_label, row.pid, row.syncs, row.waited_ns, row.latency_ns.p50 if row.latency_ns else None,
-            row.latency_ns.p99 if row.latency_ns else None, row.device_ns, row.cpu_ns, row.file_label,
-        )
-        for row in total.waits
-    ]  # fmt: skip
-    return records(_RECORDS, values)
+def _records(total: WatchCounts) -> Iterator[tuple[Value, ...]]:
+    yield _RECORDS
+    for row in total.waits:
+        times = (row.latency_ns.p50, row.latency_ns.p99) if row.latency_ns else (None, None)
+        yield row.program_label, row.pid, row.syncs, row.waited_ns, *times, row.device_ns, row.cpu_ns, row.file_label
 
 
 def more_rows(rows: int) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from msgspec.structs import astuple
 from fstui.model.quantities import counted, duration_ns, percent, seconds, size
 from fstui.model.recording import Bucket, Incident, WhatHappened, is_outside, span
 from fstui.report.latency_map import LogScale, round_bounds, ticks
-from fstui.report.sections import Report, Row, Section, number_cell, records, right_cell
+from fstui.report.sections import Report, Row, Section, number_cell, right_cell
 from fstui.report.text import NONE, sparkline
 
 TABLE_HEADER = (
@@ -90,7 +90,7 @@ def what_happened_report(answer: WhatHappened) -> Report:
     hint = f"Use --format markdown, html, csv or json to see all {counted(len(rows), 'row')}." if too_many else ""
     charts = ((chart.name, svg(chart, answer.buckets, answer.start, answer.end)) for chart in CHARTS)
     figures = tuple((name, shapes) for name, shapes in charts if shapes)
-    values = records(Bucket.__struct_fields__, map(astuple, answer.buckets))
+    values = (Bucket.__struct_fields__, *map(astuple, answer.buckets))
     sections = (
         Section(heading, lines=tuple(lines)),
         Section("Not recorded", lines=tuple(_gap_lines(answer))),

@@ -84,10 +84,10 @@ def test_a_single_pair_of_rounds_has_no_interval() -> None:
 def test_only_alternating_rounds_have_a_chance() -> None:
     of_one = [ran(side, at, 1.0) for at in (1, 2, 3) for side in (0, 1)]
     chance = "of 3 rounds. If both were equally fast, at most 1 interval in 4 would not contain 1."
-    assert chance in Comparison(of_one).trust.note
+    assert chance in Comparison(of_one).trust[1]
     of_two = [ran(0, at, 1.0, series=series) for series in "ab" for at in (1, 2, 3)]
     for runs in (of_two, [*of_one, *of_two[:2]]):
-        assert "did not alternate" in Comparison(runs).trust.note and "chance" not in Comparison(runs).trust.note
+        assert "did not alternate" in Comparison(runs).trust[1] and "chance" not in Comparison(runs).trust[1]
 
 
 def test_the_worst_round_is_the_verdict_of_its_side() -> None:
@@ -317,7 +317,7 @@ def test_another_verdict_and_other_rates_are_named() -> None:
 def test_single_runs_say_that_they_have_no_interval() -> None:
     both = (screens.RUN, replace(screens.RUN, id="other"))
     assert [side.name for side in Comparison(both).sides] == [screens.RUN.id, "other"]
-    assert str(ratio(*both)) == "1.00 ×" and "have no confidence interval" in Comparison(both).trust.note
+    assert str(ratio(*both)) == "1.00 ×" and "have no confidence interval" in Comparison(both).trust[1]
 
 
 def test_flushes_per_sync_is_that_of_the_run_on_a_busy_disk() -> None:

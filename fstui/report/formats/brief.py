@@ -22,7 +22,7 @@ def render(report: Report, width: int | None = None) -> str:
 def _lines(run: Run) -> Iterator[str]:
     simulated = f" · SIMULATED: {run.simulated}" if run.simulated else ""
     if replica_answer := replicas.headline(run):
-        yield f"{replica_answer.title}: {replica_answer.sentence}"
+        yield f"{replica_answer.title}: {replica_answer.lines[0]}"
     yield f"{verdict_title(run)} · {run.scenario_name or 'no scenario'} on {run.target_path}{simulated}"
     if speed := speed_line(run.speed):
         yield speed

@@ -5,7 +5,7 @@ import io
 from collections.abc import Iterable
 
 from fstui.report.characters import escape_controls
-from fstui.report.sections import Report, cell_value
+from fstui.report.sections import Report, Section, cell_text
 
 EXTENSION = "csv"
 _FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
@@ -13,10 +13,9 @@ _FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
 
 
 def render(report: Report, width: int | None = None) -> str:
-    table = report.table
-    columns = [index for index, name in enumerate(table.header) if name]  # columns without a name contain signs
-    header = [table.header[index].lower() for index in columns]
-    return csv_text([header, *([cell_value(row[index]) for index in columns] for row in table.rows)])
+    table = next((section for section in report.sections if section.rows), Section())
+    texts = [map(str.lower, table.header), *(map(cell_text, row) for row in table.rows)]
+    return csv_text(report.records or texts)
 
 
 def csv_text(rows: Iterable[Iterable[object]]) -> str:

@@ -13,7 +13,7 @@ from rich.text import Text
 from fstui.report import compare
 from fstui.report.comparison import Comparison, ratio_of
 from fstui.report.latency_map import LAST_RUN, LogScale
-from fstui.report.sections import Report, Section, cell_text, cell_value
+from fstui.report.sections import Report, Section, cell_text
 from fstui.report.text import NONE
 from fstui.tui.drawing import charts, latency
 from fstui.tui.drawing.cells import (
@@ -115,6 +115,7 @@ def _steps(steps: Sequence[Section], comparison: Comparison, width: int) -> list
     names = [step.title for step in steps]
     unclear = {name for name in names if len(comparison.sides) == 2 and not comparison.lead(name)}
     ranks = {(name, rank.side.letter): rank for name in names for rank in comparison.ranking(name)}
+    fastest = {name: ranking[0].step.rate_per_s for name in names if (ranking := comparison.ranking(name))}
     ratios = {key: f"{'≈ ' * (key[0] in unclear)}{rank.ratio}" for key, rank in ranks.items()}
     step_width = min(max(map(cell_len, names), default=0), width * 3 // 10)
     columns = _with_widths(STEPS, {"STEP": step_width}, _RATIO, ratios.values())
@@ -123,12 +124,13 @@ def _steps(steps: Sequence[Section], comparison: Comparison, width: int) -> list
         columns = [column for column in columns if column.title != _BAR]
     drawn, fitting = table(columns, (), width), fit_columns(columns, width - 4)
     for name, step in zip(tell_apart(names, step_width), steps, strict=True):
-        for index, (letter, per_s, share, _, *figures) in enumerate(step.rows):
+        for index, (letter, per_s, drawn_bar, _, *figures) in enumerate(step.rows):
             key = step.title, cell_text(letter)[0]
             rank, colour = ranks.get(key), _side_style(key[1])
             bad = BAD if rank and rank.is_lossy else ""
             ratio = ratios.get(key, NONE) if index else ""  # the first side is always 1.00 ×
-            bar = meter(float(cell_value(share) or 0), bar_width, "")[0][0] if cell_text(share) else ""
+            share = rank.step.rate_per_s / fastest[step.title] if rank and cell_text(drawn_bar) else 0.0
+            bar = meter(share, bar_width, "")[0][0]
             cells = ("" if index else name, letter, per_s, bar, ratio, *figures)
             values = dict(zip((column.title for column in STEPS), map(cell_text, cells), strict=True))
             styles = cell_styles(values, rank.side.run.verdict if rank and bad else None)

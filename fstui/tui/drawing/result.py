@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence, Set
 from datetime import datetime
+from typing import cast
 
 from msgspec.structs import replace
 from rich.text import Text
@@ -101,8 +102,8 @@ def started(run: Run, year: str = "%Y ") -> str:
 def verdict(run: Run, width: int, power_cut: str = "no power-cut test") -> Text:
     """Draw the verdict. ``power_cut``: how to test it with a power cut."""
     if loss := replicas.headline(run):
-        badge = f" {loss.title} "
-        return line((fit(badge, min(drawn_width(badge), width)), f"reverse {verdict_style(loss.style)[1]}"))
+        badge, (_, style) = f" {loss.title} ", verdict_style(cast(Verdict, loss.style))
+        return line((fit(badge, min(drawn_width(badge), width)), f"reverse {style}"))
     glyph, style = verdict_style(run.verdict)
     badge, confidence = f" {glyph} {verdict_label(run.verdict)} ", f" {run.confidence} confidence"
     untested = f"   {power_cut}" if run.verdict == "consistent" else ""
