@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from functools import cache
 from statistics import median
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
@@ -48,7 +48,6 @@ class Reference(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     operation: Operation
     block_bytes: int | None = None
     per_s: float
-    latency_us: float | None = None
     source: str
     note: str | None = None
 
@@ -91,8 +90,9 @@ class _ReferenceKey(NamedTuple):
 
 @cache
 def library() -> tuple[Reference, ...]:
-    rows = shipped.packaged_table(__package__, "references.toml", dict[str, tuple[Reference, ...]])["reference"]
-    return tuple(sorted(rows, key=lambda row: row.per_s))
+    rows = shipped.packaged_table(__package__, "references.toml", dict[str, list[dict[str, Any]]])["reference"]
+    rates = [{**row, "operation": name, "per_s": per_s} for row in rows for name, per_s in row["per_s"].items()]
+    return tuple(sorted(msgspec.convert(rates, tuple[Reference, ...]), key=lambda row: row.per_s))
 
 
 def find_published(operation: Operation | None, media: Iterable[MediumClass] = ()) -> tuple[Reference, ...]:

@@ -38,8 +38,6 @@ def test_every_row_has_a_rate_a_known_class_and_a_source() -> None:
     assert len(library()) > 100
     for reference in library():
         assert reference.per_s > 0 and reference.source and reference.medium in MEDIA
-        if reference.latency_us:
-            assert reference.per_s == pytest.approx(1e6 / reference.latency_us, rel=0.1)
 
 
 def test_no_row_is_repeated() -> None:
