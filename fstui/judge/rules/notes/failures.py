@@ -14,7 +14,7 @@ from fstui.model.steps import Failure, PendingOperation, Step
 MIN_BLOCKED_S = 1.0
 MIN_TIMES_P50 = 5
 """An operation counts as blocked if it takes at least this many times the p50."""
-_OTHER_CALLS = frozenset({"chdir", "fallocate", "mmap", "open"})
+_OTHER_CALLS = frozenset({"chdir", "fallocate", "mmap", "open", "sysbench"})
 _UNSUPPORTED_ERRNOS = frozenset({errno.EINVAL, errno.EOPNOTSUPP})
 _FULL_ERRNOS = frozenset({errno.ENOSPC, errno.EDQUOT})
 _CHECK_DIRECTORY = "Check that the directory exists and is writable, then run again."
@@ -37,8 +37,8 @@ def sync_error(case: Case) -> Iterator[Conclusion]:
 
     - not-durable: fsync, fdatasync, msync or a write with O_DSYNC failed with EIO
     - cannot-tell: a sync failed with an error other than EIO, ENOSPC and EDQUOT
-    - cannot-tell: an earlier sync had succeeded or the stack changed, and a write, open or chdir failed because the
-      filesystem shut down or its device is gone (such as EIO, EROFS, ENODEV)
+    - cannot-tell: an earlier sync had succeeded or the stack changed, and a write, open, chdir or fstui's own database
+      server failed because the filesystem shut down or its device is gone (such as EIO, EROFS, ENODEV)
     - a note: the disk was full (ENOSPC), a quota was reached (EDQUOT), or a write failed with another error
 
     ## What it proves, and what it does not
@@ -58,10 +58,14 @@ def sync_error(case: Case) -> Iterator[Conclusion]:
 
 
 def _has_shut_down(case: Case, step: Step, error: Failure) -> bool:
-    """Return whether the filesystem has shut down; False for EIO on a synced write, because data is lost then."""
+    """Return whether the filesystem has shut down; False for EIO on a synced write, because data is lost then.
+
+    The error may also be that of fstui's own database server, in a message of sysbench.
+    """
     is_loss = error.errno == errno.EIO and error.call in WRITE_CALLS and _writes_are_synced(case, step)
     is_unsupported = (error.call, error.errno) == ("mmap", errno.ENODEV)  # mmap(2): no mappings on this filesystem
-    has_failed = error.errno in SHUTDOWN_ERRNOS and error.call in _OTHER_CALLS | WRITE_CALLS
+    calls = WRITE_CALLS | (_OTHER_CALLS if step.settings.existing_server is None else frozenset())
+    has_failed = error.errno in SHUTDOWN_ERRNOS and error.call in calls
     return has_failed and not (is_loss or is_unsupported)
 
 
@@ -146,7 +150,7 @@ def steps_failed(case: Case) -> Iterator[Conclusion]:
     errors = [(step, step.error) for step in case.steps.all if step.error is not None]
     failed = [(step, error) for step, error in errors if error.errno not in _UNSUPPORTED_ERRNOS]
     has_step_failure = any(
-        error.call not in SYNC_CALLS | WRITE_CALLS and error.errno not in SHUTDOWN_ERRNOS for _, error in failed
+        error.call not in SYNC_CALLS | WRITE_CALLS and not _has_shut_down(case, step, error) for step, error in failed
     )
     if has_step_failure and len(failed) < len(case.steps.all):
         step, first_error = failed[0]

@@ -64,6 +64,22 @@ def test_error_of_another_call_has_no_finding(call: str, number: int) -> None:
     assert rules(verdict(None, failed(call, number))) == set()
 
 
+def test_io_error_without_a_known_cause_is_a_failed_step() -> None:
+    judgement = verdict(None, step(), failed("commit", errno.EIO, name="next"))
+    assert judgement.sentence.startswith("1 of 2 steps failed, and only the others are judged. ")
+
+
+@pytest.mark.parametrize(("socket", "rule"), [("", "sync-error"), ("/run/mysql.sock", "steps-failed")])
+def test_io_error_of_a_server_counts_if_it_writes_to_the_target(socket: str, rule: str) -> None:
+    """An existing server may store its data elsewhere."""
+    error = Failure(call="sysbench", errno=errno.EIO, message="Can't sync file './binlog.000001' to disk (Errcode: 5)")
+    settings = Sysbench(server="mariadb", workload="oltp_read_write", socket=socket)
+    database = replace(step("oltp", status="failed", changes={"error": error}), settings=settings)
+    judgement = verdict(None, step(), database)
+    assert rules(judgement) & {"sync-error", "steps-failed"} == {rule}
+    assert judgement.verdict == ("consistent" if socket else "cannot-tell")
+
+
 @pytest.mark.parametrize("call", ["chdir", "open", "pwrite"])
 @pytest.mark.parametrize("number", [errno.EIO, errno.EUCLEAN, errno.EROFS, errno.ENOTCONN, errno.ENODEV])
 def test_filesystem_that_stops_gives_cannot_tell(call: str, number: int) -> None:
