@@ -57,7 +57,7 @@ def consumer_nand_too_fast(case: Case) -> Iterator[Conclusion]:
     if not case.flushes.has_expected_flushes(flushed.step):
         return
     steps, flush_clause = [flushed.step], ""
-    has_cache = any(node.write_cache == "write back" for node in devices)
+    has_cache = any(node.write_cache == "write back" and is_cache_on(node) for node in devices)
     # A slower write may already be on the NAND, so that a cheap flush proves nothing.
     if has_cache and write and write.ns < NAND_PROGRAM_NS and flushed.ns - write.ns < write.ns / 2:
         steps.append(write.step)
@@ -88,7 +88,8 @@ def _is_consumer(node: Node) -> bool:
         return False
     is_known = medium.declared or node.value("grade") == "consumer"
     volatile = node.write_cache == "write back" and medium.write_cache in {"volatile", "unknown"}
-    return is_known and (volatile or bool(cache_off_reports(node)))
+    reports_off = node.value("drive_cache") == "off" or bool(cache_off_reports(node))
+    return is_known and (volatile or reports_off)
 
 
 @rule(order=30)

@@ -64,6 +64,14 @@ def test_consumer_drive_without_a_cache_programs_each_write(us: float, found: st
     assert verdict(off, write(us - 2, flushes=0), flushed(us, flushes=0)).verdict == found
 
 
+@pytest.mark.parametrize(("us", "found"), [(80, "suspicious"), (120, "consistent")])
+def test_consumer_drive_with_its_cache_off_is_judged_by_its_rate(us: float, found: str) -> None:
+    off = consumer(
+        medium=Medium(class_="ssd", write_cache="none"), readings=readings(grade="consumer", drive_cache="off")
+    )
+    assert verdict(off, write(us - 10), flushed(us)).verdict == found
+
+
 def test_declared_ssd_needs_no_known_model() -> None:
     declared = consumer(readings=(), medium=Medium(class_="ssd", write_cache="volatile", declared=True))
     assert verdict(declared, write(60), flushed(80)).verdict == "suspicious"
