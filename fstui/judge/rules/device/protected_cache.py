@@ -3,13 +3,14 @@
 * plausible, low confidence: in a virtual machine, or if bytes may be in a cache above the drive
 
 ## What it means
-The drive has power-loss protection or is Optane, so it is normal that a flush adds little time.
+The drive has power-loss protection or is Optane, so it is normal that a sync adds little time, whether
+the kernel sends a flush or not.
 
 ## How it was measured
 All of these are true:
 
 - The model or your declaration shows that the drive loses nothing in a power cut.
-- The flush alone takes less than twice as long as an O_DIRECT write.
+- A sync adds less than twice the time of an O_DIRECT write.
 - The fastest step did at most 100 000 synced writes per second. A higher rate would be the speed of memory.
 
 ## What it proves, and what it does not
@@ -44,8 +45,8 @@ def protected_cache(case: Case) -> Iterator[Conclusion]:
     claim = "it has no volatile cache" if all(map(is_optane, devices)) else "its cache survives a power cut"
     added = added_time(write, flushed)
     yield Conclusion(
-        title=f"a flush adds {added}, on {kinds}",
-        sentence=f"A flush adds {added} to a write of {duration_ns(write.ns)} at {words.devices(devices)} "
+        title=f"a sync adds {added}, on {kinds}",
+        sentence=f"A sync adds {added} to a write of {duration_ns(write.ns)} at {words.devices(devices)} "
         f"(in {words.time_measured(steps)}). That is normal on {kinds}. The write is durable if the drive's claim is "
         f"true: {claim}.{case.lowest_devices.doubt()}",
         verdict="plausible",

@@ -22,7 +22,7 @@ from tests.judge.rules.device.drives import NAND, OPTANE, PLP, drive, over_cache
 def test_cheap_flush_on_a_protected_drive_is_plausible(medium: Medium, confidence: str, kind: str) -> None:
     judgement = verdict(on_disk(filesystem(), drive(medium)), write(20), flushed(40))
     assert (judgement.verdict, judgement.confidence) == ("plausible", confidence)
-    assert finding(judgement, "protected-cache").title == f"a flush adds 20.0 µs, on {kind}"
+    assert finding(judgement, "protected-cache").title == f"a sync adds 20.0 µs, on {kind}"
 
 
 def test_optane_has_no_capacitor_to_check() -> None:
