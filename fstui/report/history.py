@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import PurePath
 
 import msgspec
 
 from fstui.model.judgement import NOT_TRUSTED, Verdict
 from fstui.model.quantities import counted, rate, seconds
+from fstui.model.storage import Target
 from fstui.report.sections import Cell, Report, Row, Section, glyph_cell, number_cell, speed_cell
 from fstui.report.text import GLYPHS, moment, setting_text, sparkline
 from fstui.state.outlines import ReplicaCutResult
@@ -125,6 +127,12 @@ def storage_key(run: Summary) -> tuple[str | None, ...]:
     """Return a key that is equal for runs on the same target of the same host."""
     # the identity alone is not enough: disks without serial numbers, such as loop devices, may have the same one
     return run.hostname, run.identity, run.target, run.simulated
+
+
+def is_run_on(run: Summary, target: Target, hostname: str) -> bool:
+    """Return whether a run was on this filesystem. The identity alone is not enough: see ``storage_key``."""
+    is_same = bool(target.identity) and (run.identity, run.hostname) == (target.identity, hostname)
+    return is_same and PurePath(run.target).is_relative_to(target.mount_point)
 
 
 def bars(runs: Sequence[Summary]) -> str:

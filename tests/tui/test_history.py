@@ -289,7 +289,10 @@ async def test_run_without_rate_and_bad_file_are_explained() -> None:
 
 
 async def test_the_plan_on_a_huge_screen_lists_earlier_runs() -> None:
+    """Loop devices without a serial number have the same identity, so the directories count as well."""
     runs.save(screens.RUN)
+    assert screens.RUN.target is not None
+    runs.save(replace(screens.RUN, id="bbb222", target=replace(screens.RUN.target, path="/mnt/other-loop")))
     app = PreparedApp(ReplayMachine(screens.RUN, pace=0.0), directory="/srv/data")
     async with app.run_test(size=(200, 50)) as pilot:
         assert await appears(pilot, "1 on this filesystem")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from math import inf
-from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -95,8 +94,7 @@ def detail(
         if device.id in activity_by_device:
             activity_text, style = activity_by_device[device.id]
             lines += [line((fit_list(f"   {activity_text}", width), style))]
-    own_runs = [run for run in runs if target and _is_run_on(target, run, inventory.host.hostname)]
-    if own_runs:
+    if own_runs := _runs_on(target, runs, inventory) if target and runs else []:
         lines += _saved_runs(own_runs, width)
     if target and entry.judgement and not entry.findings and target.silent_s is None and not own_runs:
         if entry.trouble == "read-only":
@@ -257,11 +255,10 @@ def _conclusion(finding: Finding, width: int) -> list[Text]:
     return [*sentence, *labelled_lines("next", finding.next, width)]
 
 
-def _is_run_on(target: Target, run: Summary, hostname: str) -> bool:
-    """Compare the paths too: disks without serial numbers, such as loop devices, may have the same identity."""
-    if not target.identity or (run.identity, run.hostname) != (target.identity, hostname):
-        return False
-    return PurePath(run.target).is_relative_to(target.mount_point)
+def _runs_on(target: Target, runs: Sequence[Summary], inventory: Inventory) -> list[Summary]:
+    from fstui.report.history import is_run_on  # noqa: PLC0415  the first frame draws no runs
+
+    return [run for run in runs if is_run_on(run, target, inventory.host.hostname)]
 
 
 def _saved_runs(summaries: Sequence[Summary], width: int) -> list[Text]:

@@ -18,6 +18,7 @@ from textual.screen import ModalScreen
 from fstui.model.errors import Refused
 from fstui.model.storage import Target
 from fstui.powercut import plan as power_cut
+from fstui.report.history import is_run_on
 from fstui.runs import caution, history, scenarios
 from fstui.tui.commands import BACK, COPY, HELP, LIST, QUIT, Command
 from fstui.tui.drawing import charts
@@ -80,6 +81,7 @@ class PlanScreen(BaseScreen):
         self.saved_runs: Sequence[Summary] | None = None
         self._is_reading_runs = False
         self._must_read_runs = True
+        self._hostname = ""
         self._scenario_to_start = ""
         self._last_setting: str | None = None
         self._earlier_result: object = None
@@ -101,6 +103,7 @@ class PlanScreen(BaseScreen):
         self.choose_pane(self.scenarios)
         self.scenarios.refill()
         self.choose_scenario(self.offers.index_of(self._initial_scenario))
+        self._hostname = self.fstui.session.filesystems().host.hostname
         self.inspect_directory()
         self.add_own_scenarios()
         self.set_interval(COUNTERS_INTERVAL_S, self.read_counters)
@@ -349,11 +352,11 @@ class PlanScreen(BaseScreen):
 
     def _draw_earlier(self, width: int, height: int) -> list[Text]:
         """Draw the newest runs on this filesystem, and what other processes do on its devices."""
-        identity = self._target.identity if self._target else None
-        runs = [run for run in self.saved_runs or () if identity and run.identity == identity]
-        is_known = self._target is not None and self.saved_runs is not None
-        lines = history_drawing.earlier_runs(runs, width, height // 2) if is_known else []
-        devices = [node.id for node in self._target.lowest] if self._target else []
+        if (target := self._target) is None:
+            return []
+        runs = [run for run in self.saved_runs or () if is_run_on(run, target, self._hostname)]
+        lines = history_drawing.earlier_runs(runs, width, height // 2) if self.saved_runs is not None else []
+        devices = [node.id for node in target.lowest]
         name = f"other processes on {' + '.join(devices)}"
         return [*lines, *charts.device_minutes(name, devices, self.activity.recent, width, height - len(lines))]
 
