@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import product
 
@@ -11,17 +11,16 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from fstui.report import compare
-from fstui.report.comparison import Comparison, ratio_of
-from fstui.report.latency_map import LAST_RUN, LogScale
+from fstui.report.comparison import Comparison
+from fstui.report.latency_map import LAST_RUN
 from fstui.report.sections import Report, Section, cell_text
 from fstui.report.text import NONE
-from fstui.tui.drawing import charts, latency
+from fstui.tui.drawing import latency
 from fstui.tui.drawing.cells import (
     MIN_FRAME_WIDTH,
     Card,
     Column,
     fit_columns,
-    fit_right,
     headline,
     line,
     meter,
@@ -47,17 +46,6 @@ STEPS = (
     Column("P99", 7, right=True, gap=2, from_width=60),
     Column("FLUSH/SYNC", 10, right=True, gap=2, from_width=72),
 )
-_B_RATIO, _LEAD, _HALF_BAR, _MIN_LEAD_SCALE = "B VS A", "A ◂▸ B", 3, 5.0
-SIDE_BY_SIDE = (
-    Column("STEP", gap=0, cut="middle"),
-    Column(f"A {_RATE}", 8, right=True),
-    Column(f"B {_RATE}", 8, right=True),
-    Column(_B_RATIO, right=True),
-    Column(_LEAD, 2 * _HALF_BAR, gap=2, from_width=75),
-    Column("A P99", 7, right=True, gap=2, from_width=66),
-    Column("B P99", 7, right=True, gap=2, from_width=66),
-)
-"""The columns of two runs on a narrow screen: one row per step, so that more steps fit."""
 
 
 def blocks(report: Report, height: int = 0) -> list[Card]:
@@ -71,13 +59,11 @@ def blocks(report: Report, height: int = 0) -> list[Card]:
     other_sections = [section for section in sections if section not in steps and section.title != compare.NOTES_TITLE]
 
     def draw(width: int) -> list[Text]:
-        side_by_side = width < MIN_FRAME_WIDTH and len(legend.rows) == 2
-        rows = (_side_by_side if side_by_side else _steps)(steps, comparison, width)
         below = [part for note in notes for part in paragraph(note, width, style=FAINT)]
         about_runs = section_lines(legend, width)
         for text, side in product(about_runs, comparison.sides):
             text.highlight_regex(rf"^ *{side.letter}(?= )", _side_style(side.letter))
-        return [*about_runs, rule(width, "steps"), *rows, *below]
+        return [*about_runs, rule(width, "steps"), *_steps(steps, comparison, width), *below]
 
     cards: list[Card] = [("runs", draw)]
     cards += [(section.title, partial(section_lines, section._replace(title=""))) for section in other_sections]
@@ -118,7 +104,13 @@ def _steps(steps: Sequence[Section], comparison: Comparison, width: int) -> list
     fastest = {name: ranking[0].step.rate_per_s for name in names if (ranking := comparison.ranking(name))}
     ratios = {key: f"{'≈ ' * (key[0] in unclear)}{rank.ratio}" for key, rank in ranks.items()}
     step_width = min(max(map(cell_len, names), default=0), width * 3 // 10)
-    columns = _with_widths(STEPS, {"STEP": step_width}, _RATIO, ratios.values())
+    ratio_width = max(map(cell_len, (_RATIO, *ratios.values())))
+    extra = max(ratio_width - _RATIO_WIDTH, 0)  # long ratios need a wider screen
+    widths = {"STEP": step_width, _RATIO: ratio_width}
+    columns = [
+        replace(each, width=widths.get(each.title, each.width), from_width=each.from_width and each.from_width + extra)
+        for each in STEPS
+    ]
     bar_width = next((column.width for column in fit_columns(columns, width - 4) if column.title == _BAR), 0)
     if bar_width < len(_BAR):
         columns = [column for column in columns if column.title != _BAR]
@@ -140,61 +132,8 @@ def _steps(steps: Sequence[Section], comparison: Comparison, width: int) -> list
     return drawn
 
 
-def _side_by_side(steps: Sequence[Section], comparison: Comparison, width: int) -> list[Text]:
-    """Draw a row for each step, with remarks below. The rates of a side that is not durable are red."""
-    rows: list[tuple[str, ...]] = []
-    factors = [lead.factor for step in steps if (lead := comparison.lead(step.title))]
-    scale = LogScale(1.0, max([*factors, _MIN_LEAD_SCALE]))
-    for step in steps:
-        sides = {cell_text(letter)[0]: list(map(cell_text, cells)) for letter, *cells in step.rows}
-        (a_rate, *_, a_p99, _), (b_rate, *_, b_p99, _) = (
-            sides.get(letter, [NONE] * (len(compare.RANKING_HEADER) - 1)) for letter in "AB"
-        )
-        ratio, bar = _lead(comparison, step.title, scale)
-        rows.append((step.title, a_rate, b_rate, ratio, bar, a_p99, b_p99))
-    titles = [column.title for column in SIDE_BY_SIDE]
-    columns = _with_widths(SIDE_BY_SIDE, {"STEP": width * 3 // 10 - 1}, _B_RATIO, [row[3] for row in rows])
-    drawn, fitting = table(columns, (), width), fit_columns(columns, width - 4)
-    names = tell_apart([step.title for step in steps], fitting[0].width)
-    for name, row, step in zip(names, rows, steps, strict=True):
-        lead = comparison.lead(step.title)
-        ranking = comparison.ranking(step.title)
-        styles = {f"{rank.side.letter} {_RATE}": BAD for rank in ranking if rank.is_lossy}
-        styles |= {_B_RATIO: HEAD, _LEAD: _side_style(ranking[0].side.letter)} if lead else {_B_RATIO: FAINT}
-        drawn.append(line("   ", *styled_row(fitting, dict(zip(titles, (name, *row[1:]), strict=True)), styles)))
-        drawn += _remarks(step, width)
-    return drawn
-
-
-def _with_widths(
-    columns: Sequence[Column], widths: Mapping[str, int], ratio_title: str, ratios: Iterable[str]
-) -> list[Column]:
-    """Return the columns with these widths. Long ratios need a wider column, and so a wider screen."""
-    ratio_width = max(map(cell_len, (ratio_title, *ratios)))
-    extra = max(ratio_width - _RATIO_WIDTH, 0)
-    widths = {**widths, ratio_title: ratio_width}
-    return [
-        replace(each, width=widths.get(each.title, each.width), from_width=each.from_width and each.from_width + extra)
-        for each in columns
-    ]
-
-
 def _side_style(letter: str) -> str:
     return AREA if ord(letter) % 2 else HEAD
-
-
-def _lead(comparison: Comparison, step_name: str, scale: LogScale) -> tuple[str, str]:
-    """Return the ratio of B to A, with ``≈`` if neither is clearly faster, and a bar from the middle to the faster one.
-
-    The largest lead fills its half.
-    """
-    ratio = ratio_of(comparison.sides[0], comparison.sides[1], step_name)
-    if (lead := comparison.lead(step_name)) is None:
-        return (f"≈ {ratio}" if ratio else NONE), ""
-    bar = charts.bar(lead.factor, scale, _HALF_BAR)
-    if comparison.ranking(step_name)[0].side is comparison.sides[1]:
-        return str(ratio), " " * _HALF_BAR + bar
-    return str(ratio), fit_right(bar[::-1].replace("╸", "╺"), _HALF_BAR)
 
 
 def _remarks(step: Section, width: int) -> list[Text]:

@@ -29,6 +29,7 @@ from fstui.tui.drawing.cells import (
     drawn_width,
     fit_columns,
     fit_list,
+    fit_right,
     line,
     paragraph,
     plain_meter,
@@ -221,20 +222,10 @@ def _trend_charts(runs: Sequence[Summary], chosen: Summary, width: int, height: 
     shown = tuple(map(chart, names[: rows * columns]))
     hidden = f"{len(names) - len(shown)} more in a larger window" if len(shown) < len(names) else ""
     notes = " · ".join(filter(None, (f"{_CHOSEN_POINT} the selected run, × compared with the first", hidden)))
-    dates = _dates(runs, [place // 2 for place in places], cells)
-    drawn = charts.chart_grid(shown, dates, columns, width, height - 1)
+    first, last = (moment(run.started_at, "%d %b %H:%M") for run in (runs[0], runs[-1]))
+    axis = f"{first}{fit_right(last, cells - len(first))}"
+    drawn = charts.chart_grid(shown, axis, columns, width, height - 1)
     return [rule(width, "rate per second by date", notes), *drawn]
-
-
-def _dates(runs: Sequence[Summary], places: Sequence[int], cells: int) -> str:
-    """Return the dates of the first run, the last one, and those between for which there is room."""
-    form = "%d %b" if moment(runs[0].started_at, "%F") != moment(runs[-1].started_at, "%F") else "%H:%M"
-    dates = [moment(run.started_at, form) for run in runs]
-    axis, last_start = dates[0], cells - len(dates[-1])
-    for date, place in zip(dates[1:-1], places[1:-1], strict=True):
-        if len(axis) < place and place + len(date) < last_start:
-            axis = f"{axis:<{place}}{date}"
-    return f"{axis:<{last_start}}{dates[-1]}"
 
 
 def series_rows(series: Sequence[Sequence[Summary]], width: int) -> TableContent:
@@ -253,9 +244,7 @@ def _series_row(runs: Sequence[Summary], lasts: Sequence[Summary], columns: Sequ
     return row_cells(columns, values, {"": style, "OLD→NEW": AREA})
 
 
-def selected_run(
-    summary: Summary, run: Run | None, width: int, height: int, *, all_evidence: bool, has_map: bool
-) -> list[Text]:
+def selected_run(summary: Summary, run: Run | None, width: int, height: int, *, all_evidence: bool) -> list[Text]:
     """Draw the verdict, speed, next steps, evidence and a heat map. Unless ``all_evidence``, cut long evidence."""
     if run is None:
         return [rule(width, summary.id or "unreadable", moment(summary.started_at)), *_summary_lines(summary, width)]
@@ -269,8 +258,8 @@ def selected_run(
     ]
     step = next((step for step in run.steps if step.name == summary.rate_of), None)
     height_left = height - len(lines)
-    has_picture = has_map and step is not None and bool(step.timeline)
-    has_picture = has_picture and (all_evidence or height_left >= _MIN_LINES_WITH_PICTURE)
+    has_timeline = step is not None and bool(step.timeline)
+    has_picture = has_timeline and (all_evidence or height_left >= _MIN_LINES_WITH_PICTURE)
     if all_evidence:
         height_left = UNBOUNDED
     elif has_picture:

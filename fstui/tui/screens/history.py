@@ -52,8 +52,6 @@ class HistoryScreen(BaseScreen):
     NAME = "history"
     DOUBLE_CLICK_ACTION = "open"
     SCROLLED_PART = "selected"
-    HAS_MAP: ClassVar = True
-    """Whether the latency of the selected run is drawn."""
     HELP_TEXT = (
         "Every run is saved as one document. On the command line: fstui history, fstui show, fstui compare. "
         "'fstui show --again' judges a saved run again with the rules of this version."
@@ -267,10 +265,7 @@ class HistoryScreen(BaseScreen):
     def _draw_selected(self, width: int, height: int) -> list[Text]:
         chosen = self.chosen
         run = self._documents.get(chosen.path) if chosen else None
-        if chosen is None:
-            return []
-        complete = self.shows_all_evidence
-        return drawing.selected_run(chosen, run, width, height, all_evidence=complete, has_map=self.HAS_MAP)
+        return drawing.selected_run(chosen, run, width, height, all_evidence=self.shows_all_evidence) if chosen else []
 
     def _draw_file(self, width: int, height: int) -> list[Text]:
         if self._is_comparing:
@@ -305,7 +300,6 @@ class TrendScreen(HistoryScreen):
         "from 0, or on a larger screen with a chart of each step by date. On the command line: fstui history trend."
     )
     NAME = "trend"
-    HAS_MAP = False
 
     def __init__(self, filter_text: str) -> None:
         super().__init__()
