@@ -160,11 +160,12 @@ class Child:
 
     async def reap(self, timeout_s: float) -> int | None:
         """Close the child's stdin and wait at most ``timeout_s`` for its end. Return the exit status (negative if a
-        signal killed it), or None if it still runs."""
+        signal killed it), or None if the child had to be abandoned."""
         self.hang_up()
         try:
             return await asyncio.wait_for(self._wait_for_exit(), timeout_s)
         except TimeoutError:
+            self.abandon()
             return None
 
     async def _wait_for_exit(self) -> int:
@@ -190,6 +191,7 @@ class Child:
         try:
             return await _wait_for(self, self._wait_for_exit(), timeout_s, "", disk)
         except NoReply:
+            self.abandon()
             return None
 
     def abandon(self) -> None:

@@ -258,8 +258,7 @@ async def _read_back(
             while line := await child.read_line():
                 readback.add(json.loads(line))
         finally:
-            if await child.reap(REAP_TIMEOUT_S) is None:
-                child.abandon()
+            await child.reap(REAP_TIMEOUT_S)
     finally:
         readback.leftover = await copies.remove() if copies else None
     return readback

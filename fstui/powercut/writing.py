@@ -95,21 +95,17 @@ class WriterProcess:
         """Wait until the writer is ready. If the writer cannot start, remove what it created and raise Refused."""
         report = await self._next_report()
         if report is None or "refused" in report:
-            await self._end()
+            await self._child.reap(_END_TIMEOUT_S)
             leftover = await remove_left_behind(self._entry)
             reason = report["refused"] if report else "its process ended"
             raise Refused(f"{self._cut.header.directory}: {reason.rstrip('.')}." + (f" {leftover}" if leftover else ""))
 
     async def wait_for_end(self) -> WriterEnd:
         report = await self._next_report()
-        await self._end()
+        await self._child.reap(_END_TIMEOUT_S)
         if report is None or "ended" not in report:
             return WriterEnd("its process was killed", has_failed=True)
         return WriterEnd(report["ended"], report["failed"])
-
-    async def _end(self) -> None:
-        await self._child.reap(_END_TIMEOUT_S)
-        self._child.abandon()
 
     async def _next_report(self) -> dict[str, Any] | None:
         while line := await self._child.read_line():

@@ -81,8 +81,6 @@ class TracingChild:
     async def stop(self) -> str | None:
         """End the program, which removes its trace instances. Return None, or a sentence if they remain."""
         status = await self._child.end(END_TIMEOUT_S, "home")
-        if status is None:
-            self._child.abandon()
         return None if status == 0 or not self._entry else f"{self._entry.what}: not removed; 'fstui clean' tries again"
 
     def _send(self, **line: Any) -> None:

@@ -47,7 +47,6 @@ async def test_child_that_does_not_end_in_time_is_abandoned(tmp_path: Path) -> N
     child = await keeper(tmp_path / ".fstui-1")
     os.kill(child.pid, signal.SIGSTOP)
     assert await child.reap(0.01) is None
-    child.abandon()
     assert await child.reap(60) == -signal.SIGKILL
     child.abandon()  # twice is no error
 

@@ -274,10 +274,7 @@ class LocalProbe(RunningProbe):
         self.child.send("stop")
 
     async def finish(self, timeout_s: float) -> int | None:
-        status = await self.child.reap(timeout_s)
-        if status is None:
-            self.child.abandon()
-        return status
+        return await self.child.reap(timeout_s)
 
 
 class OtherCgroup:
