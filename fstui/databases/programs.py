@@ -1,20 +1,20 @@
 """Find sysbench and the database servers on PATH and in the usual directories, with their versions."""
 
-import asyncio
-import contextlib
-import errno
 import os
 import re
 import shutil
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
+from fstui.measure.children import NoReply, call_in_child
 from fstui.measure.kinds.servers import KINDS, kind_of_version
+from fstui.measure.wire.stdio import die_with_parent
 from fstui.model.errors import Refused
 
-TOOL_TIMEOUT_S, _KILL_TIMEOUT_S = 15.0, 1.0
+TOOL_TIMEOUT_S = 15.0
 MIN_SYSBENCH_VERSION = (1, 0)
+_Result = TypeVar("_Result")
 _VERSION = re.compile(r"(\d+(?:\.\d+)+)")
 
 
@@ -48,43 +48,57 @@ ALL_PROGRAMS = Programs(servers=frozenset(KINDS), sysbench=True)
 NO_PROGRAMS = Programs(frozenset(), sysbench=False, oltp_refusal="sysbench cannot be found: a directory in PATH hangs")
 
 
-async def _find_installed() -> Programs:
+async def find_installed() -> Programs:
     try:
-        await find_sysbench()
-    except Refused as refusal:
-        return Programs(frozenset(), sysbench=shutil.which("sysbench") is not None, oltp_refusal=str(refusal))
-    servers = await asyncio.gather(*map(find_server, KINDS))
-    return Programs(frozenset(server.kind for server in servers if server), sysbench=True, as_root=os.geteuid() == 0)
-
-
-def find_installed() -> Programs:
-    """Find the installed programs. Call this in a child process, because a directory in PATH may hang."""
-    return asyncio.run(_find_installed())
-
-
-async def find_server(kind: str) -> ServerProgram | None:
-    """Return the newest server of that kind, or None. Further program names are tried only if the first has none."""
-    directories = KINDS[kind].directories
-    for name in KINDS[kind].programs:  # further names would cost time: mysqld --version takes a second
-        if servers := [server for path in _candidates(name, directories) if (server := await _identify(kind, path))]:
-            return max(servers, key=lambda server: server.version)
-    return None
+        return await _call(_find_installed)
+    except NoReply:
+        return NO_PROGRAMS
 
 
 async def server_and_sysbench(kind: str) -> tuple[ServerProgram, str]:
     """Return both programs. Raises Refused if one was removed since the run was planned."""
-    sysbench, program = await find_sysbench(), await find_server(kind)
+    return await _call(_server_and_sysbench, kind)
+
+
+async def find_sysbench() -> str:
+    """Return the path of sysbench. Raises Refused if it is missing, prints no version, or is too old."""
+    return await _call(_find_sysbench)
+
+
+async def _call(function: Callable[..., _Result], *arguments: object) -> _Result:
+    """Call a function in a child process, because a directory in PATH may hang, or a program in it."""
+    return await call_in_child(function, *arguments, timeout_s=2 * TOOL_TIMEOUT_S, where="a directory in PATH")
+
+
+def _find_installed() -> Programs:
+    try:
+        _find_sysbench()
+    except Refused as refusal:
+        return Programs(frozenset(), sysbench=shutil.which("sysbench") is not None, oltp_refusal=str(refusal))
+    return Programs(frozenset(filter(find_server, KINDS)), sysbench=True, as_root=os.geteuid() == 0)
+
+
+def find_server(kind: str) -> ServerProgram | None:
+    """Return the newest server of that kind, or None. Further program names are tried only if the first has none."""
+    directories = KINDS[kind].directories
+    for name in KINDS[kind].programs:  # further names would cost time: mysqld --version takes a second
+        if servers := list(filter(None, (_identify(kind, path) for path in _candidates(name, directories)))):
+            return max(servers, key=lambda server: server.version)
+    return None
+
+
+def _server_and_sysbench(kind: str) -> tuple[ServerProgram, str]:
+    sysbench, program = _find_sysbench(), find_server(kind)
     if program is None:
         raise Refused(why_missing(kind))
     return program, sysbench
 
 
-async def find_sysbench() -> str:
-    """Return the path of sysbench. Raises Refused if it is missing, prints no version, or is too old."""
+def _find_sysbench() -> str:
     path = shutil.which("sysbench")
     if path is None:
         raise Refused(NO_SYSBENCH)
-    _, text = await output_of(path, "--version")
+    _, text = output_of(path, "--version")
     shown = next(iter(text.strip().splitlines()), "nothing")
     version = _version(text)
     if not version:
@@ -94,36 +108,24 @@ async def find_sysbench() -> str:
     return path
 
 
-async def output_of(program: str, *arguments: str) -> tuple[int, str]:
+def output_of(program: str, *arguments: str) -> tuple[int, str]:
     """Run a tool. Return its status (-1 after TOOL_TIMEOUT_S), and stdout and stderr in one text."""
     import sh  # noqa: PLC0415  slow to import, and only needed for databases
 
     try:
-        running = sh.Command(program)(
+        finished = sh.Command(program)(
             *arguments,
             _in="",
             _err_to_out=True,
             _tty_out=False,
-            _new_session=True,
             _ok_code=_ANY_STATUS,
-            _bg=True,
-            _bg_exc=False,
+            _timeout=TOOL_TIMEOUT_S,
+            _preexec_fn=die_with_parent,
+            _return_cmd=True,
         )
-    except sh.CommandNotFound:
-        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), program) from None
-    # ``await running`` would check only once a second whether a tool that has closed its output has ended
-    waiting = asyncio.ensure_future(asyncio.to_thread(running.wait))
-    try:
-        async with asyncio.timeout(TOOL_TIMEOUT_S):
-            await asyncio.shield(waiting)
-    except TimeoutError:
+    except sh.TimeoutException:
         return -1, f"FATAL: no answer for {TOOL_TIMEOUT_S:.0f} s"
-    finally:
-        if not waiting.done():
-            with contextlib.suppress(ProcessLookupError):
-                running.kill_group()
-            await asyncio.wait({waiting}, timeout=_KILL_TIMEOUT_S)
-    return running.exit_code, running.stdout.decode(errors="replace")
+    return finished.exit_code, finished.stdout.decode(errors="replace")
 
 
 def _candidates(name: str, directories: Iterable[str]) -> list[str]:
@@ -139,8 +141,8 @@ def _candidates(name: str, directories: Iterable[str]) -> list[str]:
     return list(paths)
 
 
-async def _identify(kind: str, path: str) -> ServerProgram | None:
-    status, text = await output_of(path, *KINDS[kind].version_arguments)
+def _identify(kind: str, path: str) -> ServerProgram | None:
+    status, text = output_of(path, *KINDS[kind].version_arguments)
     if status:
         return None
     # a program named mysqld may be MariaDB's; the text before "Ver" is the path

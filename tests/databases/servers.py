@@ -4,7 +4,6 @@ import asyncio
 import os
 import shutil
 from collections.abc import AsyncIterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -51,15 +50,9 @@ def require(*kinds: str) -> dict[str, str]:
             pytest.skip(f"no PostgreSQL {version} in {POSTGRESQL}: tests/databases/postgresql.sh (tests/run --full)")
         environment["PATH"] = f"{POSTGRESQL}/{version}/bin:{environment['PATH']}"
     for kind in set(kinds) & set(PACKAGES):
-        if not _found(kind):
+        if not programs.find_server(kind):
             pytest.skip(f"{KINDS[kind].title} is missing: apt-get install {PACKAGES[kind]}")
     return environment
-
-
-def _found(kind: str) -> bool:
-    """Look in a thread, because the test may run in an event loop."""
-    with ThreadPoolExecutor() as pool:
-        return pool.submit(asyncio.run, programs.find_server(kind)).result() is not None
 
 
 def without_disk_steps(directory: Path) -> str:

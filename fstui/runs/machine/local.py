@@ -172,12 +172,7 @@ class LocalMachine(Machine):
     async def find_programs(self) -> Programs:
         from fstui.databases import programs  # noqa: PLC0415  not needed for the first screen
 
-        try:
-            return await call_in_child(
-                programs.find_installed, timeout_s=2 * programs.TOOL_TIMEOUT_S, where="a directory in PATH"
-            )
-        except NoReply:
-            return programs.NO_PROGRAMS
+        return await programs.find_installed()
 
     async def make_directory(self, directory: TargetDirectory, run_id: str) -> Workspace:
         return await Workspace.create(directory.path, run_id, directory.fsid)
