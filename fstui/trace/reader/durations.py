@@ -1,5 +1,5 @@
 """Percentiles of many durations in little memory. Each power of two has 64 buckets, so a percentile may be up to 1.6 %
-too low."""
+too low, or too high if it is the longest duration."""
 
 from __future__ import annotations
 
@@ -36,11 +36,14 @@ class Durations:
         self.longest_ns = max(self.longest_ns, other.longest_ns)
 
     def percentile(self, share: float) -> int:
-        """Return a percentile: the lower bound of the bucket in which this share of the durations is reached."""
-        rank, total = share * self.count, 0
-        for duration_ns, count in sorted(self.buckets.items()):
-            total += count
-            if total >= rank:
+        """Return a percentile: the lower bound of the bucket in which this share of the durations is reached.
+
+        For the highest bucket, return the longest duration. So the percentile of a single duration is exact.
+        """
+        count, total = self.count, 0
+        for duration_ns, in_bucket in sorted(self.buckets.items()):
+            total += in_bucket
+            if share * count <= total < count:
                 return duration_ns
         return self.longest_ns
 
