@@ -187,12 +187,13 @@ def csv_cells(step: Step) -> Iterator[tuple[str, str | int | float | None]]:
 
 
 def flushes(counts: figures.Counts, database: DatabaseStep) -> str:
-    """Return the flushes per transaction, with ``≤`` if other processes also flushed."""
-    most_flushes = counts.flushes_at_most(database.step) if database.server.on_target else None
-    if most_flushes is None or not database.step.ops:
+    """Return the flushes per transaction, with ``≤`` if other processes may also have flushed."""
+    step = database.step
+    most_flushes = counts.flushes_at_most(step) if database.server.on_target else None
+    if most_flushes is None or not step.ops:
         return NONE
-    sign = AT_MOST if counts.shared_with_others(database.step) else ""
-    return f"{sign}{ratio(most_flushes / database.step.ops)}"
+    own_flushes = counts.flushes(step, step.settings)
+    return f"{AT_MOST}{ratio(most_flushes / step.ops)}" if own_flushes is None else ratio(own_flushes / step.ops)
 
 
 def _figures(database: DatabaseStep, counts: figures.Counts) -> dict[str, str]:

@@ -234,7 +234,7 @@ def test_flushes_of_other_processes_make_an_upper_bound(traced: bool) -> None:
     shared = replace(alone, steps=(replace(step, trace=(trace,)),)) if traced else replace(alone, idle=busy("sda", 30))
     assert flushes_of(alone) == "3.00" and flushes_of(shared) == "≤ 3.00"
     assert [note for note in notes(shared) if note not in notes(alone)] == [
-        "“≤” in the column flushes/trx: the count includes flushes of other processes."
+        "“≤” in the column flushes/trx: the count may include flushes of other processes."
     ]
 
 
