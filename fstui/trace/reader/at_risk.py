@@ -150,7 +150,7 @@ class AtRiskTracker:
         if self._syncs and (synced_ns := self._syncs.ended_syncs.get(key_of(file))):
             sync_began, sync_ended = synced_ns[0] / 1e9, synced_ns[1] / 1e9
             row.add_sync(sync_began, sync_ended, self._now)
-        flushed_at = self._flushed_at(file)
+        flushed_at, disks = self._flushed_at(file), disks_of(file.device)
         dirty = file.unwritten_bytes
         # the pages of a closed file cannot be counted. A later sync, or the kernel after some time, has written them
         if row.closed_at is not None and (sync_began > row.closed_at or self._now - row.closed_at > writeback_age_s()):
@@ -158,7 +158,8 @@ class AtRiskTracker:
         if row.is_being_synced(self._now, self._running_sync_starts.get(key_of(file))):
             dirty = 0  # the program syncs without pauses, so these bytes will soon be durable
             row.in_memory = DatedBytes()
-        row.update(dirty, last_update, limit=self._caches.unflushed_bytes(disks_of(file.device)), flushed_at=flushed_at)
+        limit, durable_before = self._caches.unflushed_bytes(disks), self._caches.durable_before(disks)
+        row.update(dirty, last_update, limit=limit, flushed_at=flushed_at, durable_before=durable_before)
         if file.is_deleted:
             row.forget()
 
@@ -289,9 +290,10 @@ class AtRiskTracker:
 
     def _amounts_as_dict(self, totals: Totals, rows: list[FileRow]) -> dict[str, Any]:
         oldest = min(filter(None, (row.oldest for row in rows)), default=None)
+        limit = self._caches.unflushed_bytes({disk for row in rows for disk in disks_of(row.file.device)})
         return {
             "dirty_bytes": sum(row.in_memory.total for row in rows),
-            "cached_bytes": sum(row.in_cache.total for row in rows),
+            "cached_bytes": min(sum(row.in_cache.total for row in rows), limit),
             # not negative, although the bytes may have been written after this second's scan began
             "oldest_s": None if oldest is None else max(0.0, self._now - oldest),
             "at_least": any(row.oldest == oldest == row.first_found_at for row in rows if oldest is not None),

@@ -111,13 +111,16 @@ class Exposure(Totals):
             return False
         return (running_sync_start or now) - self._sync_end < MAX_SYNC_GAP_S
 
-    def update(self, dirty: int, last_update: float, *, limit: int, flushed_at: float) -> None:
+    def update(self, dirty: int, last_update: float, *, limit: int, flushed_at: float, durable_before: float) -> None:
         """Set the bytes in memory to ``dirty``. Bytes that have left memory are now in the caches of the disks.
 
         ``last_update``: when this was last called; new bytes were written later. ``limit``: the maximum number of bytes
-        in the caches. ``flushed_at``: when the caches were last flushed.
+        in the caches. ``flushed_at``: when the caches were last flushed. ``durable_before``: what was in the caches at
+        this time is durable.
         """
         written_back = self.in_memory.set_total(dirty, max(last_update, self._sync_start))
+        if durable_before >= last_update:
+            self.in_cache.set_total(0, last_update)
         if self._sync_added_at >= last_update and flushed_at >= self._sync_start:  # the sync flushed the caches
             self.in_cache.set_total(0, last_update)
         else:
@@ -147,7 +150,8 @@ class WriteCache:
         self.is_volatile = proc.read_text(f"/sys/block/{name}/queue/write_cache").strip() != "write through"
         self.unflushed_bytes = 0
         """Bytes written since the last flush, or since the start."""
-        self.flushed_at = 0.0
+        self.flushed_at = self.durable_before = self._polled_at = 0.0
+        """The times of the poll that counted the last flush, of the poll before that, and of the last poll."""
         self._written_bytes, self._flushes = self._read() or (0, 0)
 
     def _read(self) -> tuple[int, int] | None:
@@ -157,11 +161,12 @@ class WriteCache:
         return int(words[WRITTEN_SECTORS_FIELD]) * SECTOR_BYTES, int(words[FLUSHES_FIELD])
 
     def poll(self) -> None:
+        now = monotonic()
         written_bytes, flushes = self._read() or (self._written_bytes, self._flushes)  # the disk may be unplugged
         if flushes > self._flushes:
-            self.unflushed_bytes, self.flushed_at = 0, monotonic()
+            self.unflushed_bytes, self.flushed_at, self.durable_before = 0, now, self._polled_at
         self.unflushed_bytes += written_bytes - self._written_bytes
-        self._written_bytes, self._flushes = written_bytes, flushes
+        self._written_bytes, self._flushes, self._polled_at = written_bytes, flushes, now
 
 
 class WriteCaches:
@@ -185,3 +190,8 @@ class WriteCaches:
         """Return the time of the last flush of any of these disks, or inf if none of them has a volatile cache."""
         disks = [self.disks[name] for name in names]
         return max((disk.flushed_at for disk in disks if disk.is_volatile), default=inf)
+
+    def durable_before(self, names: Iterable[str]) -> float:
+        """Return a time: what was in the caches of these disks then is durable now."""
+        disks = [self.disks[name] for name in names]
+        return min((disk.durable_before for disk in disks if disk.is_volatile), default=inf)

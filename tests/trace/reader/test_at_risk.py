@@ -7,17 +7,19 @@ import pytest
 
 from fstui import proc
 from fstui.trace.reader import at_risk, open_files
-from fstui.trace.reader.exposure import DatedBytes, Exposure, WriteCaches
+from fstui.trace.reader.exposure import DatedBytes, Exposure, WriteCache, WriteCaches
 from fstui.trace.reader.new_entries import Journal, NewEntries, writeback_age_s
 from fstui.trace.reader.open_files import EVERYTHING, Opener, OpenFile
 from fstui.trace.reader.processes import process_of
 from fstui.trace.reader.syncs import EventSwitch, Syncs
 
-FILE = (7 << 20, 12)
+FILE, MAX = (7 << 20, 12), 1 << 30
 
 
-def update(one: Exposure, dirty: int, since: float, *, flushed_at: float = 0.0, limit: int = 1 << 30) -> None:
-    one.update(dirty, since, limit=limit, flushed_at=flushed_at)
+def update(
+    one: Exposure, dirty: int, since: float, *, flushed_at: float = 0.0, durable_before: float = 0.0, limit: int = MAX
+) -> None:
+    one.update(dirty, since, limit=limit, flushed_at=flushed_at, durable_before=durable_before)
 
 
 def test_the_oldest_bytes_are_written_first() -> None:
@@ -46,6 +48,17 @@ def test_bytes_the_kernel_wrote_stay_in_the_cache_until_a_flush() -> None:
     assert (one.in_memory.total, one.in_cache.total, one.oldest) == (0, 100, 1.0)
     update(one, 0, 3.0, limit=0, flushed_at=3.0)
     assert (one.total, one.oldest) == (0, None)
+
+
+def test_bytes_written_before_a_flush_are_not_in_the_cache() -> None:
+    """Whatever another program wrote after the flush."""
+    one = Exposure()
+    update(one, 100, 1.0)
+    update(one, 40, 2.0)
+    update(one, 10, 3.0, durable_before=2.9)
+    assert one.in_cache.total == 90, "the flush may have been before the last update"
+    update(one, 0, 4.0, durable_before=4.0)
+    assert one.in_cache.total == 10
 
 
 def test_bytes_counted_before_the_sync_are_durable_after_it() -> None:
@@ -129,7 +142,7 @@ def test_bytes_of_the_first_look_at_a_file_may_be_older(first_scan: int, may_be_
     file = OpenFile((1, 2), 1, "/srv/data", "ext4")
     file.first_scan, file.last_scan = first_scan, 7
     row = at_risk.FileRow(file, last_update=5.0)
-    row.update(4096, 5.0, limit=0, flushed_at=0.0)
+    row.update(4096, 5.0, limit=0, flushed_at=0.0, durable_before=0.0)
     watched = at_risk.AtRiskTracker(EVERYTHING, PreparedSyncs(), None)
     assert watched._amounts_as_dict(row, [row])["at_least"] is may_be_older
 
@@ -192,3 +205,13 @@ def test_a_flush_counts_at_the_disks_that_need_one() -> None:
     caches.disks["volatile"].is_volatile, caches.disks["protected"].is_volatile = True, False
     assert caches.flushed_at(["volatile", "protected"]) == 0.0
     assert caches.flushed_at(["protected"]) == float("inf")
+
+
+def test_a_flush_makes_the_bytes_of_earlier_polls_durable(tmp_path: Path) -> None:
+    disk = WriteCache("none")
+    disk._path = str(tmp_path / "stat")
+    for sectors, flushes, unflushed, is_durable in ((8, 0, 4096, False), (8, 1, 0, True), (24, 1, 8192, False)):
+        before = disk._polled_at
+        Path(disk._path).write_text(f"0 0 0 0 0 0 {sectors} 0 0 0 0 0 0 0 0 {flushes} 0")
+        disk.poll()
+        assert (disk.unflushed_bytes, disk.durable_before == before) == (unflushed, is_durable or not before)
