@@ -139,9 +139,9 @@ def charts(activity: DeviceActivity, width: int, height: int) -> Sequence[Text]:
 
 
 @pytest.mark.parametrize(("width", "height"), [(50, 9), (80, 6), (80, 20), (120, 17), (200, 40)])
-def test_charts_of_devices_fit(width: int, height: int) -> None:
+def test_charts_of_devices_fill_their_height(width: int, height: int) -> None:
     lines = charts(activity_of(*(read(at, at * at, busy_ms=at * 900) for at in range(0, 801, 2))), width, height)
-    assert 6 <= len(lines) <= height
+    assert len(lines) == height
     assert all(line.cell_len <= width for line in lines)
     text = "\n".join(line.plain for line in lines)
     assert "writes/s" in text and "flushes" not in text  # flushes are not counted
@@ -204,7 +204,7 @@ def test_a_chart_says_how_long_it_is() -> None:
     assert lines[0].endswith(" redrawn every 10 s ──")
     assert lines[-1].split()[:7] == ["60", "s", "earlier", "≤", "10", "s", "ago"], "the last cell is not new"
     full = charts(activity_of(*(read(at, 7 * at) for at in range(0, 801, 2))), 80, 12)
-    assert full[0].plain.endswith(" redrawn every 10 s ──") and " 5 min earlier " in full[-1].plain
+    assert full[0].plain.endswith(" redrawn every 10 s ──") and " 290 s earlier " in full[-1].plain
 
 
 @pytest.mark.parametrize(("busy_ms", "styles"), [(0, {AREA}), (950, {AREA, WARNING})])
@@ -237,7 +237,7 @@ async def test_numbers_are_on_the_edges_of_the_path() -> None:
         lines = "\n".join(await after_ticks(app, 300))
     # the flush stopped above
     assert not re.search(r"    │ \d+\s?% busy", lines) and re.search(r"╳ \d+\s?% busy", lines)
-    assert "not-durable, high" in lines and "3 min earlier" in lines and "a flush takes" in lines
+    assert "not-durable, high" in lines and re.search(r"\b1\d\d s earlier", lines) and "a flush takes" in lines
 
 
 async def test_saved_runs_are_shown_with_their_trend() -> None:

@@ -23,8 +23,6 @@ MIN_AREA_LINES = 5
 MIN_CHART_LINES = 4
 LABEL_WIDTH, _MAX_AREA_ROWS = 8, 10
 _WIDE_SCREEN = 110
-_MIN_MINUTES_S = 150
-"""Times from this length are in minutes."""
 _BLOCKS = " ▁▂▃▄▅▆▇█"
 _BRAILLE = ((0x00, 0x40, 0x44, 0x46, 0x47), (0x00, 0x80, 0xA0, 0xB0, 0xB8))
 """Braille dots for a column filled from the bottom with 0 to 4 dots: the left and the right half of a cell."""
@@ -204,7 +202,7 @@ def last_minutes(
         newest = [list(map(stats_of, samples)) for samples in recent.series(1, 2)]
         if any(any(chart.values) for chart in _charts(figures[0], newest)):
             return (rule(width, name, "measuring"),)
-        return (rule(width, name, f"nothing in the last {_duration(min(last_s, last_s - first_s))}"),)
+        return (rule(width, name, f"nothing in the last {min(last_s, last_s - first_s):.0f} s"),)
     if len(shown) < layout.columns:  # fewer and wider charts
         figures = (tuple(chart.figure for chart in shown),) * len(figures)
         return last_minutes(
@@ -214,7 +212,7 @@ def last_minutes(
     remarks = ["gaps: not measured"] * (not all(measured[measured.index(True) :]))
     remarks += [f"redrawn every {cell_s} s"] * (now is None)
     ends = ("ago", "now") if now is not None else ("earlier", f"≤ {cell_s} s ago")
-    begin = f"{_duration(last_s - first_s)} {ends[0]}"
+    begin = f"{last_s - first_s:.0f} s {ends[0]}"
     axis = f"{begin}{fit_right(ends[1], layout.cells - len(begin))}"
     # a last row that is less than half full is left out: the other charts become higher
     rows = max(min((height - 2) // MIN_CHART_LINES, floor(len(shown) / layout.columns + 0.5)), 1)
@@ -240,9 +238,10 @@ def _charts(figures: Sequence[Figure], parts: Sequence[Sequence[Any]]) -> list[C
 @lru_cache(maxsize=4)  # the series changes only when a cell is full, but the screen is drawn every second
 def chart_grid(charts: tuple[Chart, ...], axis: str, columns: int, width: int, height: int) -> tuple[Text, ...]:
     """Draw area charts of the same times. ``axis``: the labels of the time axis, for the cells of one chart."""
-    chart_width, chart_height = width // columns, (height - 1) // ceil(len(charts) / columns)
-    lines = []
-    for start in range(0, len(charts), columns):
+    chart_width, rows = width // columns, ceil(len(charts) / columns)
+    lines: list[Text] = []
+    for row in range(rows):
+        start, chart_height = row * columns, (height - 1 - len(lines)) // (rows - row)
         shown = [_area_chart(chart, cells_of(width, columns), chart_height) for chart in charts[start:][:columns]]
         lines += [line(*(span for chart in shown for span in chart[index])) for index in range(chart_height)]
     return (*lines, line((fit(" " * (LABEL_WIDTH + 1) + axis, chart_width) * len(shown), FAINT)))
@@ -280,7 +279,3 @@ def _area_chart(chart: Chart, cells: int, height: int) -> list[list[StyledText]]
         style = WARNING if (row + 0.5) / rows * top >= figure.warning_from else figure.colour
         drawn.append([(f"{label:>{LABEL_WIDTH - 1}} {'┤' if label else '│'}", FAINT), (area, style), (" ", "")])
     return drawn
-
-
-def _duration(seconds: float) -> str:
-    return f"{seconds / 60:.0f} min" if seconds >= _MIN_MINUTES_S else f"{seconds:.0f} s"
