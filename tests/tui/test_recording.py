@@ -99,20 +99,26 @@ async def test_click_on_an_incident_goes_there() -> None:
     async with recorded(calm(windows=at((300, 600), stalled())), (120, 40)) as pilot:
         before = screen_lines(pilot.app)
         y = next(y for y, line in enumerate(before) if "2 incidents, by time" in line)
-        await pilot.click(offset=(9, y + 3))
+        await pilot.click(offset=(9, y + 2))
         lines = await press(pilot)
     assert moment(before) == "13:38:10" and moment(lines) == "13:43:10"
-    assert "13:38:14–13:38:18" in lines[y + 1] and "13:43:14–13:43:18" in lines[y + 3]
+    assert "13:38:14–13:38:18" in lines[y + 1] and "13:43:14–13:43:18" in lines[y + 2]
 
 
-def test_cut_incidents_show_the_conclusion() -> None:
-    sentence = "etcd waited 8.0 s; vda completed writes as usual. So the delay was probably in the filesystem"
-    first = Incident(start=BEGIN, end=BEGIN + 5, sentence=sentence, cause="filesystem", program="etcd", longest_s=4.0)
+@pytest.mark.parametrize(
+    "cause",
+    [
+        "vda completed writes as usual. So the delay was probably in the filesystem. Not the cause: a lack of memory.",
+        "the delay was probably in the filesystem, while vda completed writes as usual. Not the cause: a lack of CPU.",
+    ],
+)
+def test_rows_of_incidents_show_only_the_cause(cause: str) -> None:
+    sentence = f"etcd waited 8.0 s; {cause}"
+    first = Incident(start=BEGIN, end=BEGIN + 5, sentence=sentence, cause="device", program="etcd", longest_s=4.0)
     both = (first, replace(first, start=BEGIN + 30, end=BEGIN + 35))
-    view = RecordingView(replace(ANSWER, incidents=both), BEGIN, BEGIN)
-    _, *lines = incidents(view, 90, 3)
+    _, *lines = incidents(RecordingView(replace(ANSWER, incidents=both), BEGIN, BEGIN), 200, 9)
     assert len(lines) == 2
-    assert all("etcd, 4.0 s: the delay was probably in the filesystem" in line.plain for line in lines)
+    assert all(line.plain.rstrip().endswith(" etcd, 4.0 s: the delay was probably in the filesystem") for line in lines)
 
 
 async def test_close_incidents_have_their_own_headline() -> None:
@@ -192,6 +198,14 @@ def test_a_limited_program_is_marked() -> None:
     limited = replace(ETCD, limits=("vdb wbps 1", "vda riops 9", "vda wbps 150000"))
     _, head, etcd, other = (text.plain for text in waits(view_of_window(limited, replace(ETCD, program="x")), 80))
     assert "I/O LIMIT" in head and "146.5 KiB/s" in etcd and "KiB" not in other
+
+
+def test_a_limited_program_has_no_second_amount() -> None:
+    """Its bytes in memory, in whole folios, are far more than the limit of the row above."""
+    limited = replace(ETCD, limits=("vda wbps 150000",))
+    process = replace(RSYNC, program="etcd", cgroup=ETCD.cgroup)
+    shown = [text.plain for text in waits(view_of_window(limited, processes=(process, RSYNC)), 80)]
+    assert shown[-2:] == ["   etcd (pid 4711) wrote", "   rsync (pid 4711) wrote ≤ 295.6 MiB/s"]
 
 
 @pytest.mark.parametrize("width", [50, 80])

@@ -17,14 +17,11 @@ from fstui.report.text import NONE
 from fstui.report.what_happened import CHARTS, Chart
 from fstui.tui.drawing import charts
 from fstui.tui.drawing.cells import (
-    ROW,
     Column,
-    clickable,
-    fit,
+    fit_list,
     fit_right,
     headline,
     line,
-    paragraph,
     rule,
     table,
     title_line,
@@ -41,7 +38,7 @@ _MAX_SECONDS_S, _MIN_SECONDS_WIDTH = 300, 20
 """The times below a shorter chart have seconds if they fit, because several of them may be in the same minute."""
 _MIN_CHART_ROWS, _MAX_CHART_ROWS = 2, 16
 """With fewer rows, a chart has no room for its highest value."""
-_WIDE_SCREEN = 76
+_WIDE_SCREEN, _WIDE_TABLE = 76, 96
 WAITS = (
     Column("PROGRAM", 24, gap=0, cut="middle"),
     Column("SYNCS", 8, right=True, gap=2),
@@ -254,13 +251,16 @@ def _whole_ms(ms: int, syncs: int) -> str:
 
 def _busiest_processes(window: Window, second: Second | None) -> list[Text]:
     counted_kib = {device.device: device.written_kib for device in second.devices} if second else {}
+    limited = {wait.cgroup for wait in window.waits if wait.write_limit}
     lines = []
     for process in window.processes or ():
         names = [name for name in process.devices if counted_kib.get(name)]
         # the kernel counts whole folios for a process, which may be far more than what it writes
         written = min([process.written, *([sum(counted_kib[name] for name in names) * 1024] if names else [])])
         place = f" to {' + '.join(names)}" if names else ""
-        moved = [f"wrote ≤ {size(written / window.elapsed_s)}/s{place}"] if written else []
+        # the limit of a cgroup, which the table shows, is less than what its processes write into memory
+        amount = "" if process.cgroup in limited else f" ≤ {size(written / window.elapsed_s)}/s"
+        moved = [f"wrote{amount}{place}"] if written else []
         moved += [f"read {size(process.read / window.elapsed_s)}/s"] if process.read else []
         if moved:
             lines.append(line((f"   {process.program} (pid {process.pid}) {', '.join(moved)}", FAINT)))
@@ -270,8 +270,9 @@ def _busiest_processes(window: Window, second: Second | None) -> list[Text]:
 def devices(view: RecordingView, width: int) -> list[Text]:
     """Draw what each device did in the chosen column, and how long processes waited."""
     second = view.second
+    title = "devices" if width < _WIDE_TABLE else "devices, all programs"
     if second is None:
-        return [rule(width, "devices", "not recorded" if view.is_read else "reading …")]
+        return [rule(width, title, "not recorded" if view.is_read else "reading …")]
     # the device of the charts first, then the busiest ones
     ordered = sorted(second.devices, key=lambda device: (device.device != view.device, -device.writes - device.reads))
     bucket = view.buckets.get(view.cell, Bucket(start=0.0, end=0.0))
@@ -291,8 +292,8 @@ def devices(view: RecordingView, width: int) -> list[Text]:
     pressure = f"pressure: {', '.join(shares) or 'not counted'} · dirty {size(sum(second.memory_kib) * 1024)}"
     drawn = table(used_columns(DEVICES, rows, {}), rows, width) if rows else [line(("   idle", FAINT))]
     if width < _WIDE_SCREEN:
-        return [rule(width, "devices"), *drawn, line((f"   {pressure}", FAINT))]
-    return [rule(width, "devices", pressure), *drawn]
+        return [rule(width, title), *drawn, line((f"   {pressure}", FAINT))]
+    return [rule(width, title, pressure), *drawn]
 
 
 def _device_cells(device: DeviceSecond, elapsed_s: float, chart_ms: float | None) -> tuple[str, ...]:
@@ -347,26 +348,19 @@ def _who_and_why(incident: Incident) -> str:
 
 
 def incidents(view: RecordingView, width: int, height: int) -> list[Text]:
-    """Draw several incidents, by time; only their causes if they do not fit. The chosen one is bold."""
+    """Draw a row for each of several incidents: the program, its longest wait and the cause. The chosen one is bold."""
     listed = view.incidents
-    texts = [f"{span(incident.start, incident.end)}: {_who_and_why(incident)}" for incident in listed]
-    styles = [HEAD if incident == view.incident else "" for incident in listed]
 
     def draw(index: int) -> Text:
         incident = listed[index]
-        cause = _cause(incident).rpartition(". So ")[2]
+        cause = _cause(incident).rpartition(". So ")[2].partition(", while ")[0].partition(". Not ")[0]
         who = f"{incident.program}, {duration_ns(incident.longest_s * 1e9)}: " if incident.program else ""
-        return line((f"   {fit(f'{span(incident.start, incident.end)}: {who}{cause}', width - 4)}", styles[index]))
+        text = fit_list(f"   {span(incident.start, incident.end)}: {who}{cause}", width - 1, " (")
+        return line((text, HEAD if incident == view.incident else ""))
 
     selected = next((index for index, incident in enumerate(listed) if incident.end > view.time), len(listed) - 1)
     title = rule(width, f"{counted(len(listed), 'incident')}, by time", "n, p")
-    whole = [
-        clickable(part, index, ROW)
-        for index in range(len(listed))
-        for part in paragraph(texts[index], width, style=styles[index])
-    ]
-    rows = whole if len(whole) < height else window(len(listed), draw, selected, height - 1)
-    return [title, *rows] if len(listed) > 1 else []
+    return [title, *window(len(listed), draw, selected, height - 1)] if len(listed) > 1 else []
 
 
 def _duration(seconds: int) -> str:
