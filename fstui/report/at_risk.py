@@ -7,7 +7,7 @@ from fstui.model.quantities import count, counted, seconds, size
 from fstui.report.sections import Report, Row, Section, number_cell, right_cell
 from fstui.report.text import GLYPHS, NONE, verdict_label
 from fstui.report.watch import MAX_ROWS, aligned_cells, more_rows, watched_programs
-from fstui.trace.at_risk import bytes_in_log, direct_writes, new_names
+from fstui.trace.at_risk import bytes_in_log, direct_writes
 
 FILE_HEADER = ("PROGRAM", "≤ UNWRITTEN", "≤ IN CACHE", "OLDEST", "PEAK", "MAX AGE", "SYNCS", "FILE")
 NAME_HEADER = ("PROGRAM", "NEW NAMES", "OLDEST", "DIRECTORY")
@@ -95,7 +95,7 @@ def total(at_risk: AtRisk, *, counts_all: bool = True) -> str:
         amount = size(sum(file.bytes for file in exposed))
         parts.append(f"up to {amount} in {counted(len(exposed), 'listed file')}, oldest {oldest.age_text}")
     if at_risk.names:
-        parts.append(new_names(sum(row.count for row in at_risk.names)))
+        parts.append(counted(sum(row.count for row in at_risk.names), "new name"))
     if at_risk.unsupported:
         return f"At risk: {parts[-1]}." if at_risk.names else ""
     if not counts_all:

@@ -97,7 +97,8 @@ def _condition(program: ProgramAtRisk, elapsed_s: float, state: str) -> str:
     if program.names:
         age = seconds(program.oldest_name_s or 0.0)
         joined_by = ", but" if amount.startswith("no bytes") else ";"
-        names = f"{joined_by} {new_names(program.names)} in directories that are not synced, oldest {age}"
+        number = counted(program.names, "new, renamed or linked name")
+        names = f"{joined_by} {number} in directories that are not synced, oldest {age}"
     direct = f"; {writes}" if (writes := direct_writes(program)) else ""
     return f"{amount}{names}{_sync_rate(program, elapsed_s)}{direct}"
 
@@ -116,10 +117,6 @@ def direct_writes(program: ProgramAtRisk) -> str:
         return ""
     files, amount = counted(program.direct_files, "file"), size(program.direct_bytes)
     return f"O_DIRECT writes to {files} are not counted: at most {amount} in the disk's cache is not flushed"
-
-
-def new_names(number: int) -> str:
-    return counted(number, "new, renamed or linked name")
 
 
 def _sync_rate(program: ProgramAtRisk, elapsed_s: float) -> str:

@@ -117,10 +117,8 @@ def test_names_without_a_sync_have_no_limit_sentence() -> None:
 
 
 def test_the_total_adds_up_what_is_listed() -> None:
-    assert total(STATE) == (
-        "At risk: up to 48.0 MiB in 3 listed files, oldest 1 m 58 s; 2 new, renamed or linked names."
-    )
+    assert total(STATE) == ("At risk: up to 48.0 MiB in 3 listed files, oldest 1 m 58 s; 2 new names.")
     assert total(replace(STATE, files=STATE.files[3:], names=())) == "No counted file or directory entry is at risk."
     unsupported = replace(STATE, files=(), unsupported="the kernel is too old")
-    assert total(unsupported) == "At risk: 2 new, renamed or linked names."
+    assert total(unsupported) == "At risk: 2 new names."
     assert total(replace(unsupported, names=())) == ""

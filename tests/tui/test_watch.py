@@ -116,7 +116,7 @@ async def test_lines_of_an_earlier_sentence_do_not_stay_blank() -> None:
     async with watching(WatchStarted(host=Host())) as pilot:
         screen, heights = pilot.app.screen, []
         assert isinstance(screen, WatchScreen)
-        for event, times in ((long, 1), (short, 1), (short, 40)):
+        for event, times in ((long, 1), (short, 1), (short, 10)):
             for _ in range(times):
                 screen.apply(event)
             await pilot.pause()

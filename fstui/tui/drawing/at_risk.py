@@ -18,7 +18,6 @@ from fstui.report import at_risk
 from fstui.report.text import NONE
 from fstui.tui.drawing import charts, io_path
 from fstui.tui.drawing.cells import (
-    MIN_FRAME_WIDTH,
     Column,
     colour_meters,
     headline,
@@ -35,15 +34,15 @@ from fstui.tui.drawing.charts import Figure
 from fstui.tui.iostats import RecentSamples
 from fstui.tui.styles import FAINT, TIME, verdict_style
 
-BAR, _BAR_CELLS, _MIB = " ", 8, 1 << 20
+_BAR_CELLS, _MIB, _MIN_CACHE_SHARE = 8, 1 << 20, 0.01
 _CELL_S = 5
 """Seconds per cell of the charts. Each new cell costs many bytes to send."""
 ROWS = (
     Column("PROGRAM", 18, gap=0, cut="middle"),
     Column("OLDEST", 10, right=True, gap=2, from_width=58),
-    Column("≤ UNWRITTEN", 11, right=True, gap=2),
-    Column("≤ IN CACHE", 10, right=True, gap=2),
-    Column(BAR, _BAR_CELLS, gap=2, from_width=100),
+    Column("≤ BYTES", 10, right=True, gap=2),
+    Column("", _BAR_CELLS, gap=2, from_width=100),
+    Column("≤ IN CACHE", 10, right=True, gap=2, from_width=84),
     Column("SYNCS", 7, right=True, from_width=50),
     Column("WHERE", gap=2, cut="left"),
 )
@@ -101,17 +100,13 @@ def title(view: RiskView, width: int) -> Text:
 
 
 def total(view: RiskView, width: int) -> list[Text]:
-    """Draw the warnings and the sum. A narrow screen has no room for the notes: explain the main column there."""
+    """Draw the warnings and the sum."""
     lines: list[Text] = []
     for mount in view.unsafe:
         text = f"{at_risk.warning(mount)} {mount.sentence}"
         lines += headline(text, width, ". ", verdict_style(mount.verdict)[1])
     counts = at_risk.total(view.state, counts_all=not lines) if view.state else "Looking at the open files …"
-    lines += headline(counts, width, ", ") if counts or not lines else []
-    if view.state and not view.unsafe and width < MIN_FRAME_WIDTH:
-        meaning = "≤ UNWRITTEN: up to this much is only in memory and would be lost."
-        lines += paragraph(meaning, width, style=FAINT)
-    return lines
+    return lines + headline(counts, width, ", ") if counts or not lines else lines
 
 
 def rows(view: RiskView, width: int, max_files: int) -> list[Text]:
@@ -126,7 +121,9 @@ def rows(view: RiskView, width: int, max_files: int) -> list[Text]:
         groups[file.programs, place, file.direct].append(file)
     files = sorted(groups.values(), key=lambda group: -_bytes(group))
     max_bytes = _bytes(files[0]) if len(files) > 1 else 0  # a single bar compares nothing
-    cells = [_file_cells(group, max_bytes) for group in files]
+    # ≤ BYTES includes the bytes in the cache. They have a column only if they are a part that matters
+    has_cache = sum(file.cached_bytes for file in state.files) > _MIN_CACHE_SHARE * _bytes(state.files)
+    cells = [_file_cells(group, max_bytes, has_cache=has_cache) for group in files]
     cells += [
         (row.program, seconds(row.oldest_s), counted(row.count, "name"), "", "", "", row.directory_label)
         for row in sorted(state.names, key=lambda row: -row.count)
@@ -155,15 +152,15 @@ def _bytes(files: Sequence[FileAtRisk]) -> int:
     return sum(file.bytes for file in files)
 
 
-def _file_cells(group: Sequence[FileAtRisk], max_bytes: int) -> tuple[str, ...]:
+def _file_cells(group: Sequence[FileAtRisk], max_bytes: int, *, has_cache: bool) -> tuple[str, ...]:
     file, *other_files = group
     program, *other_programs = file.programs or ("ended",)
     return (
         f"{program} +{len(other_programs)}" if other_programs else program,
         max(group, key=lambda each: each.oldest_s or 0.0).age_text or NONE,
-        size(sum(each.dirty_bytes for each in group)),
-        size(cached_bytes) if (cached_bytes := sum(each.cached_bytes for each in group)) else NONE,
+        size(_bytes(group)),
         plain_meter(_bytes(group) / max_bytes, _BAR_CELLS) if max_bytes else "",
+        size(sum(each.cached_bytes for each in group)) if has_cache else NONE,
         NONE if file.syncs is None else count(sum(each.syncs or 0 for each in group)),
         f"{PurePath(file.path).parent} ({counted(len(group), 'file')}{', O_DIRECT' * file.direct})"
         if other_files

@@ -16,12 +16,12 @@ from fstui.model.steps import TimelinePoint
 from fstui.report.latency_map import LogScale, round_bounds, with_ends
 from fstui.tui.drawing.cells import StyledText, fit, fit_right, line, rule
 from fstui.tui.iostats import IoStats, RecentSamples, Sample, maximum, sum_devices
-from fstui.tui.styles import AREA, FAINT, HEAD, TIME, WARNING
+from fstui.tui.styles import AREA, FAINT, HEAD, TIME, WARNING, shades
 
 MIN_AREA_LINES = 5
 """Height of a rule, a name, two lines of chart and the time axis."""
 MIN_CHART_LINES = 4
-LABEL_WIDTH, _MAX_AREA_ROWS = 8, 10
+LABEL_WIDTH, _MAX_BRIGHT_ROWS = 8, 10
 _WIDE_SCREEN = 110
 _BLOCKS = " ▁▂▃▄▅▆▇█"
 _BRAILLE = ((0x00, 0x40, 0x44, 0x46, 0x47), (0x00, 0x80, 0xA0, 0xB0, 0xB8))
@@ -253,7 +253,7 @@ def cells_of(width: int, columns: int) -> int:
 
 
 def _area_chart(chart: Chart, cells: int, height: int) -> list[list[StyledText]]:
-    """Draw an area chart, or only the upper edge if the chart is high."""
+    """Draw an area chart, or only the line through the points. The lower half of a high area is dim."""
     figure, values = chart.figure, chart.values
     highest, rows = max(value for value in values if value is not None), height - 1
     top = round_up(max(highest, figure.min_scale))
@@ -264,10 +264,11 @@ def _area_chart(chart: Chart, cells: int, height: int) -> list[list[StyledText]]
     tick = without_zeros(figure.to_text(top))
     # zero is one dot high; an unknown value has no dot
     dots = [0 if value is None else max(floor(min(value / top, 1) * rows * 4 + 0.5), 1) for value in values]
-    # the edge of a high chart connects each value with the lower ones next to it
+    # the edge connects each value with the lower ones next to it
     neighbours = zip([0, *dots[:-1]], dots, [*dots[1:], 0], strict=True)
     edges = [max(min(before or here, here, after or here) - 1, 0) for before, here, after in neighbours]
-    blank = edges if rows > _MAX_AREA_ROWS else [0] * len(dots)
+    blank, is_high = edges if chart.points else [0] * len(dots), rows > _MAX_BRIGHT_ROWS
+    dim, bright, _ = shades(figure.colour)
     for row in reversed(range(rows)):
         label = tick if row == rows - 1 else "0" if row == 0 else ""
         area = "".join(
@@ -276,6 +277,7 @@ def _area_chart(chart: Chart, cells: int, height: int) -> list[list[StyledText]]
         for at, sign in chart.points:
             if (dots[at] - 1) // 4 == row:
                 area = f"{area[: at // 2]}{sign}{area[at // 2 + 1 :]}"
-        style = WARNING if (row + 0.5) / rows * top >= figure.warning_from else figure.colour
+        style = dim if is_high and row * 2 < rows and not chart.points else bright
+        style = WARNING if (row + 0.5) / rows * top >= figure.warning_from else style
         drawn.append([(f"{label:>{LABEL_WIDTH - 1}} {'┤' if label else '│'}", FAINT), (area, style), (" ", "")])
     return drawn

@@ -159,7 +159,6 @@ def requested_and_counted(progress: Progress, width: int, height: int, *, others
 
     The numbers of the previous step stay, dimmed, until a step has its first ones.
     """
-    columns = fit_columns(LAYERS, width - 5)
     step: Step | Snapshot | None = progress.snapshot
     settings = progress.plan.steps[progress.shown_index].settings if progress.shown_index is not None else Settings()
     name, style = settings.operation_name or "requested", ""
@@ -170,6 +169,8 @@ def requested_and_counted(progress: Progress, width: int, height: int, *, others
         settings = step.settings
         if progress.current_index is not None:
             name, style = ", ".join(filter(None, ("previous step", settings.operation_name))), FAINT
+    hidden = "SYNCS" if settings.reports_own_figures else ""  # fstui does not know the server's syncs
+    columns = fit_columns([column for column in LAYERS if column.title != hidden], width - 5)
     layers = [node for node in progress.target.stack[1:] if node.lowest or node.layer == "block"]
     idle_lines = _other_writers(progress, width) if others else []
     max_layers = max(height - 2 - len(idle_lines), 1)
@@ -179,7 +180,7 @@ def requested_and_counted(progress: Progress, width: int, height: int, *, others
     has_ratio = bool(syncs) and settings.uniform
     shared = has_ratio and _is_shared(progress, step, settings)
     requested = name
-    if step is not None and settings.reports_own_figures:  # fstui does not know the server's writes and syncs
+    if step is not None and settings.reports_own_figures:
         requested = f"{name}: {count(step.ops)}"
     elif step is not None:
         counts = {"WRITES": count(step.ops), "BYTES": size(step.bytes), "SYNCS": count(step.syncs)}

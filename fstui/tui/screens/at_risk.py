@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from msgspec.structs import replace
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.containers import ItemGrid
@@ -15,58 +14,52 @@ from fstui.model.storage import Target
 from fstui.model.watch import WatchEvent
 from fstui.tui.commands import BACK, HELP, PAGE_DOWN, PAGE_UP, QUIT
 from fstui.tui.drawing import at_risk as drawing
+from fstui.tui.drawing.at_risk import RiskView
 from fstui.tui.drawing.cells import paragraph, rule
 from fstui.tui.iostats import RecentSamples
-from fstui.tui.screens.watch import LiveWatchScreen
+from fstui.tui.screens.watch import COLUMNS_KEPT_S, LiveWatchScreen
 
 if TYPE_CHECKING:
     from fstui.runs.watch import WatchInProgress
 
 
-_NAMES = "names"
 _LEGEND = {
-    "": "Up to this much of each program's data would be lost if the power failed now.",
-    "≤ UNWRITTEN": "≤ UNWRITTEN: dirty bytes in the page cache.",
-    _NAMES: "A number of names: files that were created, renamed or linked in a directory that was not synced.",
-    "≤ IN CACHE": (
-        "≤ IN CACHE: bytes that the disk's volatile cache may still hold, because the disk has not been flushed since "
-        "they were written."
+    "≤ BYTES": (
+        "≤ BYTES: dirty bytes in the page cache and in the disk's cache, which would be lost if the power failed now."
     ),
-    "WHERE": "If there are many, a program's files in one directory share a row. Paths start at the mount point.",
-    drawing.BAR: "A bar compares their bytes with the largest row.",
-    "OLDEST": "OLDEST is the age of the oldest of these bytes or names.",
+    "≤ IN CACHE": "≤ IN CACHE: the part that may be in the disk's volatile cache, because no flush has followed.",
 }
-"""Sentences by the titles of the columns that they explain. The first one is always shown."""
-_ALWAYS_SHOWN = ("≤ UNWRITTEN", "≤ IN CACHE", "OLDEST")
-"""Columns of a table without rows."""
+"""Sentences by the titles of the columns that they explain."""
 
 
 class AtRiskScreen(LiveWatchScreen):
-    """Files above, charts below."""
+    """Files and the I/O path above, charts below."""
 
     VERTICAL_BREAKPOINTS = [(0, "-low"), (36, "-high")]  # noqa: RUF012  Textual's own type
     KEYS = (BACK, HELP, QUIT, PAGE_UP, PAGE_DOWN)
     SCROLLED_PART = "files"
     HELP_TEXT = (
-        f"{' '.join(_LEGEND.values())} A program that syncs each write has no row. A database can restore its data "
-        "files from its write-ahead log, so only the log matters. A line below the table names the file that a program "
-        "syncs most often, and the O_DIRECT writes that may still be in the disk's cache. fstui reads no file and "
-        "syncs nothing. More: 'fstui explain at-risk'."
+        f"{' '.join(_LEGEND.values())} A number of names: files that were created, renamed or linked in a directory "
+        "that was not synced. If there are many, a program's files in one directory share a row. Paths start at the "
+        "mount point. A bar compares the bytes with the largest row. OLDEST is the age of the oldest of these bytes or "
+        "names. A program that syncs each write has no row. A database can restore its data files from its "
+        "write-ahead log, so only the log matters. A line below the table names the file that a program syncs most "
+        "often, and the O_DIRECT writes that may still be in the disk's cache. fstui reads no file and syncs nothing. "
+        "More: 'fstui explain at-risk'."
     )
 
     def __init__(self, target: Target) -> None:
         super().__init__()
-        self.view = drawing.RiskView(target)
+        self.view = RiskView(target)
         self._recent = RecentSamples[drawing.Moment]()
 
     def compose(self) -> ComposeResult:
         yield self.lines("title", lambda width, _: [drawing.title(self.view, width)], classes="line")
         yield self.lines("total", self._draw_total, shrinks_late=True)
-        yield self.lines("files", self._draw_files, frame=True, shrinks_late=True)
-        yield self.lines("minutes", self._draw_minutes, classes="rest", frame=True)
-        with ItemGrid(id="notes"):
-            yield self.lines("about", self._draw_about, classes="wide", frame=True, shrinks_late=True)
+        with ItemGrid(id="both"):
+            yield self.lines("files", self._draw_files, frame=True, shrinks_late=True)
             yield self.lines("path", self._draw_path, classes="huge", frame=True, shrinks_late=True)
+        yield self.lines("minutes", self._draw_minutes, classes="rest", frame=True)
         yield self.footer_lines()
 
     async def start(self) -> WatchInProgress:
@@ -74,7 +67,9 @@ class AtRiskScreen(LiveWatchScreen):
 
     def apply(self, event: WatchEvent) -> None:
         if isinstance(event, AtRiskSecond):
-            self.view = replace(self.view, state=event.second, caveats=event.limits, unsafe=event.unsafe)
+            # after a while, a column without values is hidden again
+            used = self.view.used_columns if round(event.second.elapsed_s) % COLUMNS_KEPT_S else {}
+            self.view = RiskView(self.view.target, event.second, event.limits, event.unsafe, used)
             self._recent.add(event.second.elapsed_s - self._recent.end_s, drawing.moment_of(event.second))
             self.redraw()
 
@@ -90,10 +85,6 @@ class AtRiskScreen(LiveWatchScreen):
         return drawing.last_minutes(self._recent, now, width, height)
 
     def _draw_path(self, width: int, height: int) -> list[Text]:
-        return drawing.path(self.view, width)
-
-    def _draw_about(self, width: int, height: int) -> list[Text]:
-        has_names = any(row.directory for row in self.view.state.names) if self.view.state else False
-        shown = {"", *(self.view.used_columns or _ALWAYS_SHOWN), *([_NAMES] if has_names else [])}
-        sentences = [sentence for key, sentence in _LEGEND.items() if key in shown]
-        return [rule(width, "how to read it"), *(part for sentence in sentences for part in paragraph(sentence, width))]
+        sentences = [sentence for title, sentence in _LEGEND.items() if title in self.view.used_columns]
+        legend = [part for sentence in sentences for part in paragraph(sentence, width)]
+        return [*drawing.path(self.view, width), *([rule(width, "how to read it"), *legend] if legend else [])]

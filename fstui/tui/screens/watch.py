@@ -22,9 +22,11 @@ from fstui.tui.commands import BACK, HELP, PAGE_DOWN, PAGE_UP, QUIT, RECORDING, 
 from fstui.tui.drawing import charts, io_path
 from fstui.tui.drawing.cells import (
     Column,
+    colour_meters,
     headline,
     line,
     paragraph,
+    plain_meter,
     relative,
     rule,
     table,
@@ -38,6 +40,7 @@ from fstui.tui.styles import FAINT
 if TYPE_CHECKING:
     from fstui.runs.watch import WatchInProgress
 
+_BAR_CELLS = 8
 WAITS = (
     Column("PROGRAM", 28, gap=0),
     Column("SYNCS/S", 7, right=True),
@@ -47,8 +50,11 @@ WAITS = (
     Column("DEVICE MEAN", 11, right=True, gap=2, from_width=86),
     Column("CPU WAIT ≤", 10, right=True, gap=2, from_width=100),
     Column("WAITING", 7, right=True, gap=2, from_width=60),
+    Column("", _BAR_CELLS, from_width=150),
     Column("FILE", gap=2, from_width=60, cut="left"),
 )
+COLUMNS_KEPT_S = 30
+"""A column whose values have gone stays for at most this time, so that nothing moves every second."""
 _WIDE_SCREEN = 104
 _CELL_S = 4  # of the charts; their last column is the last second
 _MIN_SAMPLE_S = 0.5  # a shorter second, after a late one, is charted with the next: its rates are not exact
@@ -182,6 +188,8 @@ class WatchScreen(LiveWatchScreen):
                 self._sentence = sentence
                 charted = second.only_of(self._charted_devices)
                 self.elapsed_s += second.elapsed_s
+                if not round(self.elapsed_s) % COLUMNS_KEPT_S:
+                    self._used_columns = {}
                 self._now = stats_of_second(charted, traced=self._untraced is None)
                 stats = total([*self._short, self._now])
                 self._short = [stats] if stats.elapsed_s < _MIN_SAMPLE_S else []
@@ -225,9 +233,11 @@ class WatchScreen(LiveWatchScreen):
             reason = paragraph(f"not traced by the kernel: {self._untraced}", width, style=FAINT)
             writers = [(f"{row.name} ({row.pid})", size(row.written_bytes / per_s)) for row in second.writers]
             return [*reason, *table(WRITERS, writers, width)]
-        waits = [watch.waiting_cells(wait, per_s) for wait in second.waits]
-        cells = [(*figures, relative(where, self.target.mount_point)) for *figures, where in waits]
+        bars = [plain_meter(wait.waited_ns / 1e9 / per_s, _BAR_CELLS) for wait in second.waits]
+        waits = zip((watch.waiting_cells(wait, per_s) for wait in second.waits), bars, strict=True)
+        cells = [(*figures, bar, relative(where, self.target.mount_point)) for (*figures, where), bar in waits]
         rows = table(used_columns(WAITS, cells, self._used_columns), cells, width)
+        colour_meters(rows)
         state = "no program waits for a sync" if self._has_started else "setting up the kernel's trace"
         return rows if second.waits else [*rows, line((f"   {state}", FAINT))]
 

@@ -22,8 +22,8 @@ Draw = Callable[[int, int], Sequence[Text]]
 """A function that returns the lines for a width and a height."""
 UNBOUNDED = 10_000  # a height for all lines
 _WHEEL_LINES = 3
-_KEPT_HEIGHTS = 30
-"""About half a minute on a screen that is drawn every second."""
+_KEPT_HEIGHTS = 10
+"""About ten seconds on a screen that is drawn every second."""
 _PIECES = 14
 _EDGES = "(?m)^[╭│├╰]|[ ─╮│┤╯]+$"
 """Frames and blanks at both ends of lines, which are not copied."""
@@ -135,8 +135,7 @@ class DrawnLines(DrawnText):
         super().__init__(id, draw, classes=classes)
         self._full_height = full_height
         self._frame = frame
-        self._shrinks_late = shrinks_late
-        self._last_heights: deque[tuple[int, int]] = deque(maxlen=_KEPT_HEIGHTS)
+        self._last_heights: deque[tuple[int, int]] = deque(maxlen=_KEPT_HEIGHTS if shrinks_late else 1)
         """Each with the width for which it was calculated."""
         self._offset = 0
         self._height_drawn = 0
@@ -216,7 +215,7 @@ class DrawnLines(DrawnText):
         lines = self._full_height() if self._full_height else len(self._draw(width - 2 * frame, UNBOUNDED))
         height = lines + frame if lines else 0
         self._last_heights.append((width, height))
-        return max(last for at_width, last in self._last_heights if at_width == width) if self._shrinks_late else height
+        return max(last for at_width, last in self._last_heights if at_width == width)
 
 
 class Footer(DrawnLines):
