@@ -185,7 +185,8 @@ class Drive(LayerKind, frozen=True, kw_only=True):
     def sync_of(self, node: Node) -> tuple[SyncPath, str]:
         """Compare the kernel's setting of the cache with what the drive reports."""
         if node.write_cache == "write back":
-            return "passes", "write cache on" + (", no FUA" if node.fua is False else "")
+            state = "write cache on" if is_cache_on(node) else "flushed, although the drive reports its cache off"
+            return "passes", state + (", no FUA" if node.fua is False else "")
         if node.write_cache != "write through":
             return "unknown", ""
         if is_cache_on(node):

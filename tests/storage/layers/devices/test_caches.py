@@ -48,6 +48,16 @@ def test_most_reliable_source_decides(readings: dict[str, str], cache_on: bool, 
     assert (fact.is_on, fact.reading.what) == (cache_on, who)
 
 
+@pytest.mark.parametrize(("feature", "said"), [("1", "write cache on"), ("0", "flushed, although")])
+def test_stack_shows_what_the_drive_reports_of_its_cache(tmp_path: Path, feature: str, said: str) -> None:
+    box = Box(tmp_path)
+    box.disk("nvme0n1", "pci0000:00/0000:00:01.0/nvme/nvme0", write_cache="write back", fua=1)
+    box.mount("/dev/nvme0n1", "/srv", "xfs")
+    told = {"nvme get-feature /dev/nvme0n1 -f 6": ToolOutput(output=f"Current value:{feature}")}
+    node = target(survey(tmp_path, told), "/srv").node("nvme0n1")
+    assert node.sync == "passes" and node.reason.startswith(said)
+
+
 @pytest.mark.parametrize(("feature", "sync", "cache", "rule"), [
     ("", "unknown", "unknown", "cannot-tell"), ("1", "stops", "volatile", "not-durable"),
     ("0", "unknown", "none", None),
