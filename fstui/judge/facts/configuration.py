@@ -19,7 +19,6 @@ from fstui.model.storage import Node, Reading
 from fstui.storage.layers import kind
 from fstui.storage.layers.devices.caches import (
     has_protected_cache,
-    has_volatile_cache,
     is_cache_on,
     is_hidden_by_controller,
     may_be_protected,
@@ -218,8 +217,10 @@ def _barrier_advice(filesystem: Node, barrier: Reading) -> str:
 def _cache_line(node: Node) -> str:
     protection = f", {node.medium.reason or node.medium.class_}" if node.medium and has_protected_cache(node) else ""
     report = volatile_cache(node)
-    decides = report is not None and (node.write_cache is None or report.is_on != has_volatile_cache(node))
-    return (words.reading(node, report.reading) if report and decides else words.write_cache(node)) + protection
+    kernels_view = node.write_cache and node.write_cache == "write back"
+    if report is None or report.is_on == kernels_view:
+        return words.write_cache(node) + protection
+    return words.reading(node, report.reading) + protection
 
 
 def _write_through_override(evidence: Evidence, stack: Stack, _: Steps) -> Iterator[Hit]:

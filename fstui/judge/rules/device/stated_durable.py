@@ -44,8 +44,8 @@ from fstui.storage.layers.devices import media, models, platforms
 from fstui.storage.layers.devices.caches import (
     cache_off_reports,
     has_controller_cache,
-    has_volatile_cache,
     is_behind_raid_controller,
+    is_cache_on,
     is_optane,
     is_safe_drive,
 )
@@ -107,7 +107,7 @@ def stated_durable(case: Case) -> Iterator[Conclusion]:
 
 
 def _is_judged_by_flushes(node: Node) -> bool:
-    return has_volatile_cache(node) is True and not has_controller_cache(node)
+    return bool(is_cache_on(node)) and not has_controller_cache(node)
 
 
 def _lowest_accounts(case: Case) -> tuple[FlushAccount, ...]:
@@ -162,7 +162,7 @@ def _statement_of_drive(node: Node, model: models.Model | None) -> Statement | N
     reports = cache_off_reports(node)
     # disks of this model have a cache, so the kernel's setting alone is no evidence
     may_have_cache = model is not None and model.write_cache == "volatile" and not reports
-    if model is not None and model.ephemeral and has_volatile_cache(node) is False and not may_have_cache:
+    if model is not None and model.ephemeral and is_cache_on(node) is False and not may_have_cache:
         condition = "According to the kernel, it has no volatile write cache"
         return Statement(model.description, condition, _NO_CACHE, reports, (_CHECK_STORE,))
     if is_safe_drive(node) and not reports:

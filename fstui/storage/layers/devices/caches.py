@@ -58,19 +58,11 @@ def volatile_cache(node: Node) -> CacheReport | None:
     return _report(node, "ID_ATA_WRITE_CACHE_ENABLED")
 
 
-def has_volatile_cache(node: Node) -> bool | None:
-    """Return whether the kernel, or else the drive, reports a volatile write cache; None if no source reports it."""
-    if node.write_cache is not None:
-        return node.write_cache == "write back"
-    report = volatile_cache(node)
-    return report.is_on if report is not None else None
-
-
 def is_cache_on(node: Node) -> bool | None:
     """Return whether the volatile write cache is on; None if that is unknown. What the drive itself reports decides."""
     report = volatile_cache(node)
     if report is None:
-        return has_volatile_cache(node)
+        return None if node.write_cache is None else node.write_cache == "write back"
     if report.reading.what == "vwc" and report.is_on:
         return None if node.write_cache == "write through" else True
     if report.reading.what in {"drive_cache", "vwc"}:
@@ -124,7 +116,7 @@ def cache_off_reports(node: Node) -> tuple[str, ...]:
     off_readings = [report.reading for report in reports if not report.is_on]
     # an NVMe drive that has a cache and has switched it off is no contradiction
     present_but_off = {report.reading.what: report.is_on for report in reports} == {"vwc": True, "drive_cache": False}
-    if has_volatile_cache(node) is not False or (len(off_readings) < len(reports) and not present_but_off):
+    if node.write_cache == "write back" or (len(off_readings) < len(reports) and not present_but_off):
         return ()
     return tuple(f"{node.id} {reading.what}: {reading.value} ({reading.path})" for reading in off_readings)
 

@@ -10,7 +10,7 @@ from fstui.model.storage import Medium, Node, Reading
 from fstui.storage import tool_output
 from fstui.storage.layers.devices.caches import (
     has_protected_cache,
-    has_volatile_cache,
+    is_cache_on,
     is_hidden_by_controller,
     is_safe_drive,
     may_outlive_power_cut,
@@ -112,10 +112,11 @@ def test_what_outlives_a_power_cut(node: Node, cache: bool, drive_itself: bool, 
 
 def test_device_decides_without_kernel_setting() -> None:
     """There is no write_cache before Linux 4.7, and the file may be unreadable."""
-    assert has_volatile_cache(drive(cache_type="write back"))
-    assert has_volatile_cache(drive(cache_type="write through")) is False
-    assert has_volatile_cache(drive()) is None
-    assert has_volatile_cache(replace(drive(cache_type="write back"), write_cache="write through")) is False
+    assert is_cache_on(drive(cache_type="write back"))
+    assert is_cache_on(drive(cache_type="write through")) is False
+    assert is_cache_on(drive()) is None
+    assert is_cache_on(replace(drive(), write_cache="write through")) is False
+    assert is_cache_on(replace(drive(cache_type="write back"), write_cache="write through"))
 
 
 NVME = "pci0000:00/0000:01:00.0/nvme/nvme0"
