@@ -101,8 +101,9 @@ def conclude(counts: WatchCounts, filesystems: Sequence[Target] = ()) -> WatchCo
     longest = max(programs, key=lambda row: row.waited_ns)
     stuck = max(counts.waits, key=lambda row: row.in_flight_ns or 0)
     frozen = max(counts.waits, key=lambda row: (row.is_frozen, row.frozen_ns))
-    if frozen.kernel and frozen.frozen_ns > MAIN_CAUSE_SHARE * longest.waited_ns:
-        return WatchConclusion("filesystem", _frozen_below_loop(frozen, longest))
+    slowest = max((row for row in counts.waits if not row.kernel), key=lambda row: row.longest_ns)
+    if frozen.kernel and frozen.frozen_ns and frozen.longest_ns > MAIN_CAUSE_SHARE * slowest.longest_ns:
+        return WatchConclusion("filesystem", _frozen_below_loop(frozen, slowest))
     if stuck.is_frozen or longest.frozen_ns > MAIN_CAUSE_SHARE * longest.waited_ns:
         return WatchConclusion("filesystem", _frozen(frozen, programs))
     # without a sync that ended, only the one in flight shows how long the program waits
@@ -157,11 +158,11 @@ def _frozen(row: FileWaits, programs: Sequence[WaitingProgram]) -> str:
     return f"{head}, for {duration_ns(row.longest_ns)}. fsfreeze or a snapshot had stopped all writes."
 
 
-def _frozen_below_loop(row: FileWaits, program: WaitingProgram) -> str:
+def _frozen_below_loop(row: FileWaits, waiting: FileWaits) -> str:
     verb, waits = ("is", "waits") if row.is_frozen else ("was", "waited")
     return (
         f"The filesystem with the file of a loop device {verb} frozen, for {duration_ns(row.longest_ns)}. "
-        f"{program.program_label} {waits} for a sync of {program.file_label}."
+        f"{waiting.program_label} {waits} for a sync of {waiting.file_label}."
     )
 
 

@@ -165,7 +165,9 @@ def test_a_frozen_filesystem_is_named() -> None:
 def test_a_freeze_below_a_loop_device_is_named(is_frozen: bool, words: str) -> None:
     worker = waiting(0, 0.0, 0.0, kernel=True, program="kworker", waited_ns=900 * MS, frozen_ns=900 * MS,
                      in_flight_ns=900 * MS, is_frozen=is_frozen, file=None, inode=None, device=None)  # fmt: skip
-    found = conclude(watched(waiting(3, 30.0, 1.0, waited_ns=1000 * MS, in_flight_ns=905 * MS), worker, elapsed_s=1.0))
+    elsewhere = waiting(99, 90.0, 1.0, program="postgres", file="/other")
+    waits = waiting(3, 30.0, 1.0, waited_ns=1000 * MS, in_flight_ns=905 * MS)
+    found = conclude(watched(elsewhere, waits, worker, elapsed_s=1.0))
     assert found.culprit == "filesystem" and words in found.sentence
 
 

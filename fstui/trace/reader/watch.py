@@ -156,7 +156,7 @@ class WaitRecording(EventRecording):
         # up to MAX_ROWS, give each inode its own row, because its path may be found in a later second
         has_own_row = path or (inode and len(self._rows.rows) < MAX_ROWS)
         key = WaitKey(program.name, program.is_kernel, row_file if has_own_row else SyncedFile(device))
-        is_fua_write = not file.inode and file.fd < 0
+        is_fua_write = file.device and not file.inode and file.fd < 0
         is_unwanted = (
             (program.is_kernel and is_fua_write)  # no program waits for it
             or self._device not in (None, device)
