@@ -89,7 +89,7 @@ async def page(pilot: Pilot[int], screen: PageScreen) -> list[str]:
 
 @pytest.mark.parametrize("width", [50, 80, 120, 200])
 async def test_an_explanation_is_a_panel_on_a_wide_terminal(width: int) -> None:
-    async with PreparedApp().run_test(size=(width, 60)) as pilot:
+    async with PreparedApp().run_test(size=(width, 66)) as pilot:
         below = screen_lines(pilot.app)
         explained = await page(pilot, explain_screen("barriers-off"))
         text = "\n".join(explained)
