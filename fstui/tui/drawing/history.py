@@ -217,7 +217,7 @@ def _trend_charts(runs: Sequence[Summary], chosen: Summary, width: int, height: 
         now, oldest = chosen.rates_per_s.get(name), known[0][1].rates_per_s[name]
         remark = f"{rate(now)}  {now / oldest:.2f} ×" if now else NONE
         points = tuple((place, _CHOSEN_POINT if run is chosen else _POINT) for place, run in known)
-        return charts.Chart(charts.Figure(name, float, rate, 1), tuple(values), remark, points)
+        return charts.Chart(charts.Figure(name, float, _rate, 0), tuple(values), remark, points)
 
     shown = tuple(map(chart, names[: rows * columns]))
     hidden = f"{len(names) - len(shown)} more in a larger window" if len(shown) < len(names) else ""

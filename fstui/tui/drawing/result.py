@@ -81,8 +81,6 @@ _BARE_EDGES = ("│", "╳")
 
 SHORT_LINES = 10
 """An explanation that does not fit into this height begins with the most important lines of each part."""
-_SEE_BELOW = ", see “is it slow?” below"
-"""The answer about speed is not a finding, so its reasons are in a section of their own."""
 
 
 def title(run: Run, width: int, *, is_saved: bool = False) -> Text:
@@ -128,7 +126,6 @@ def speed(run: Run, width: int) -> list[Text]:
         what, _, cause = re.sub(r" \([^()]*\)$", "", run.speed.title).partition(": ")  # without the names of processes
         shorter = (what, what.partition(" of “")[0], what.partition(" for ")[0])
         titles = [f"{part}: {cause}" for part in shorter] if cause else [what]
-        titles[:0] = [f"{titles[0]}{_SEE_BELOW}"] if run.verdict in NOT_TRUSTED else []
     elif answer := _answer(run):
         titles = [*(f"{answer} · {title.partition(';')[0]}" for title in titles), answer]
     title = next((title for title in titles if drawn_width(title) <= width), titles[-1])
