@@ -22,6 +22,7 @@ from fstui.storage.layers import kind
 from fstui.storage.layers.devices.caches import cache_off_reports
 from fstui.storage.layers.devices.disk import PARTITION, is_virtual
 from fstui.storage.layers.devices.links import link
+from fstui.storage.layers.devices.nvme import device_file
 
 UNDECIDED = "undecided"
 _COUNT_FLUSHES = "Run fsync-rate there: it counts the flushes of each sync."
@@ -203,7 +204,7 @@ def _cache_checks(case: Case, devices: tuple[Node, ...]) -> Iterator[str]:
     elif case.host.virtualization and (is_virtual(first) or link(first.link).may_be_an_array):
         yield from words.host_advice(case.host)
     elif first.link == "nvme":
-        yield f"Run fstui as root on this host: it then reads vwc from the drive (nvme id-ctrl /dev/{first.id})."
+        yield f"Install nvme-cli and run fstui as root: it then reads vwc (nvme id-ctrl {device_file(first)})."
     elif first.link in {"sata", "sas", "scsi"}:
         yield f"As root on this host: 'smartctl -g wcache /dev/{first.id}', or 'hdparm -W /dev/{first.id}'."
     else:

@@ -10,6 +10,7 @@ from fstui.model.steps import Step
 from fstui.model.storage import SIMULATED, Node, Reading
 from fstui.storage.layers.devices import platforms
 from fstui.storage.layers.devices.caches import is_behind_raid_controller, is_optane
+from fstui.storage.layers.devices.nvme import device_file
 from fstui.storage.layers.flushes import Range
 
 CUT_THE_POWER = "For stronger evidence, run a power-cut test: 'fstui powercut --help' describes it."
@@ -50,7 +51,7 @@ def check_health(node: Node) -> str:
     if is_behind_raid_controller(node):
         return CHECK_CONTROLLER
     ending = "." if is_optane(node) else " shows the state of its capacitor."
-    return f"Check the drive's health: 'smartctl -a /dev/{node.id}'{ending}"
+    return f"Check the drive's health: 'smartctl -a {device_file(node)}'{ending}"
 
 
 def capitalize(text: str) -> str:

@@ -26,7 +26,7 @@ from fstui.storage.layers.devices.caches import (
     outlives_power_cut,
     volatile_cache,
 )
-from fstui.storage.layers.devices.nvme import nvme_device
+from fstui.storage.layers.devices.nvme import device_file
 from fstui.storage.layers.facts import barriers_off, is_read_only
 from fstui.storage.layers.stacked import dm, loop
 
@@ -232,8 +232,7 @@ def _write_through_override(evidence: Evidence, stack: Stack, _: Steps) -> Itera
         outcome = _override_outcome([cached_node for _, cached_node in contradictions])
         setting = words.evidence_line(node, "kernel's view", _WRITE_THROUGH, f"/sys/block/{node.id}/queue/write_cache")
         lines = (setting, *(line for line, _ in contradictions))
-        drive = {"drive": nvme_device(node) or f"/dev/{node.id}"}
-        yield Hit(outcome if node in uncopied else "copied", node, lines, drive)
+        yield Hit(outcome if node in uncopied else "copied", node, lines, {"drive": device_file(node)})
 
 
 def _override_outcome(nodes: Sequence[Node]) -> str:

@@ -34,6 +34,7 @@ from fstui.judge.facts import Case
 from fstui.model.quantities import counted
 from fstui.model.storage import Node
 from fstui.storage.layers.devices.health import BACKUP_FAILED, HEALTH_READINGS, backup_failed
+from fstui.storage.layers.devices.nvme import device_file
 from fstui.storage.layers.facts import number
 
 _USED_UP_PERCENT = 100
@@ -59,7 +60,7 @@ def drive_health(case: Case) -> Iterator[Conclusion]:
             sentence=f"{words.devices(failed)} itself reports that the capacitor or battery behind its cache failed. "
             "What it acknowledges may be lost in a power cut, whatever its data sheet promises.",
             evidence=_evidence_lines(failed),
-            next=(f"Replace the drive: '{_tool(failed[0])} /dev/{failed[0].id}' shows its state.",),
+            next=(f"Replace the drive: '{_command(failed[0])}' shows its state.",),
         )
     if worn:
         faults = "; ".join(f"{node.id}: {words.join_words(_faults(node))}" for node in worn)
@@ -67,7 +68,7 @@ def drive_health(case: Case) -> Iterator[Conclusion]:
             title=f"{words.devices(worn)}: a fault is reported",
             sentence=f"The drive itself reports: {faults}.",
             evidence=_evidence_lines(worn),
-            next=(f"Back up the data. '{_tool(worn[0])} /dev/{worn[0].id}' shows the drive's state.",),
+            next=(f"Back up the data. '{_command(worn[0])}' shows the drive's state.",),
         )
 
 
@@ -75,8 +76,8 @@ def _evidence_lines(nodes: list[Node]) -> Iterator[str]:
     return (line for node in nodes for line in words.readings(node, *HEALTH_READINGS))
 
 
-def _tool(node: Node) -> str:
-    return "nvme smart-log" if node.id.startswith("nvme") else "smartctl -a"
+def _command(node: Node) -> str:
+    return f"{'nvme smart-log' if node.link == 'nvme' else 'smartctl -a'} {device_file(node)}"
 
 
 def _faults(node: Node) -> tuple[str, ...]:

@@ -51,7 +51,7 @@ from fstui.storage.layers.devices.caches import (
 )
 from fstui.storage.layers.devices.disk import is_attached_directly, is_over_own_network, is_passed_through
 from fstui.storage.layers.devices.media import DMI
-from fstui.storage.layers.devices.nvme import nvme_device
+from fstui.storage.layers.devices.nvme import device_file
 
 _CHECK_DRIVES = "Check with the controller's own tool that the write caches of its drives are off, or protected."
 _CHECK_STORE = "Only the provider can confirm it, and the data is lost in any case when the instance ends."
@@ -182,6 +182,7 @@ def _statement_of_drive(node: Node, model: models.Model | None) -> Statement | N
 def _drive_check(node: Node) -> str:
     if node.value("vwc") == "absent":
         return "Look up whether the maker states that the drive keeps acknowledged writes in a power cut."
-    device = nvme_device(node)
-    command = f"nvme get-feature {device} -f 6" if device else f"smartctl -g wcache /dev/{node.id}"
-    return f"Read the setting again after the next power cycle ('{command}'): many drives forget it."
+    command = "nvme get-feature -f 6" if node.link == "nvme" else "smartctl -g wcache"
+    return (
+        f"Read the setting again after the next power cycle ('{command} {device_file(node)}'): many drives forget it."
+    )

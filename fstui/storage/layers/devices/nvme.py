@@ -32,6 +32,11 @@ def nvme_device(node: Node) -> str | None:
     return f"/dev/{node.id}" if controller is None else f"/dev/nvme{controller}"
 
 
+def device_file(drive: Node) -> str:
+    """Return the file that tools such as smartctl open."""
+    return nvme_device(drive) or f"/dev/{drive.id}"
+
+
 class HeadReader(DeviceReader):
     """Reads multipath heads: devices that have path devices."""
 

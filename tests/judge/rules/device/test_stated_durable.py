@@ -66,7 +66,8 @@ def test_controller_without_a_cache_has_no_battery() -> None:
 
 @pytest.mark.parametrize(("node", "command"), [
     (through(read=OFF, **SAS), "smartctl -g wcache /dev/sda"),
-    (through("nvme0n1", {"vwc": "present", "drive_cache": "off"}, link="nvme"), "nvme get-feature /dev/nvme0n1 -f 6"),
+    (through("nvme0n1", {"vwc": "present", "drive_cache": "off"}, link="nvme"), "nvme get-feature -f 6 /dev/nvme0n1"),
+    (through("nvme0c3n1", {"vwc": "present", "drive_cache": "off"}, link="nvme"), "nvme get-feature -f 6 /dev/nvme3'"),
     (through("nvme0n1", {"vwc": "absent"}, link="nvme"), "Look up whether the maker states"),
 ])  # fmt: skip
 def test_drive_without_a_cache_names_a_check_that_it_supports(node: Node, command: str) -> None:
