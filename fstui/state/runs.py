@@ -16,7 +16,7 @@ from fstui.model.errors import Refused
 from fstui.model.judgement import Answer, Verdict
 from fstui.model.run import Baselines, EarlierRun, Round, Run, RunStatus
 from fstui.state import ledger, paths, user_data
-from fstui.state.files import sync_directory, write_private
+from fstui.state.files import sync_directory
 from fstui.state.outlines import Outline, OutlineFile, ReplicaCutResult, RunNotFound, decode, read_outlines
 
 _NAME = re.compile(r"(?P<time>\d{8}-\d{6})-(?P<id>[^/]+)\.json")
@@ -60,13 +60,6 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     unreadable: str | None = None
 
 
-def save(run: Run) -> Path:
-    """Write the run's document, replacing an earlier version. Raises OSError, and Refused without a home directory."""
-    path = path_of(run)
-    write_private(path, document(run))
-    return path
-
-
 def path_of(run: Run) -> Path:
     start = datetime.fromisoformat(run.started_at).strftime("%Y%m%d-%H%M%S")
     return paths.runs_dir() / f"{start}-{run.id}.json"
@@ -74,11 +67,6 @@ def path_of(run: Run) -> Path:
 
 def document(run: Run) -> bytes:
     return encode(run) + b"\n"
-
-
-def load(reference: str) -> Run:
-    """Return the run that ``find`` finds. Raises RunNotFound, UnreadableRun."""
-    return read(find(reference))
 
 
 def find(reference: str) -> Path:

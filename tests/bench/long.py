@@ -36,6 +36,7 @@ from fstui.tui.screens.history import HistoryScreen
 from fstui.tui.screens.storage import StorageScreen
 from tests.factories.crowd import crowd
 from tests.factories.runs import START_NS, counted, planned, saved, target
+from tests.factories.saved_runs import save
 
 MIB = 1 << 20
 HAND_OVER = MAX_POOL_BLOCKS
@@ -122,7 +123,7 @@ def saved_runs(share: float) -> Iterator[bool]:
     run = saved()
     for number in range(many):
         stamp = f"2026-11-20T{number // 3600 % 24:02}:{number // 60 % 60:02}:{number % 60:02}+01:00"
-        runs.save(with_digest(replace(run, id=f"r{number:06}", started_at=stamp)))
+        save(with_digest(replace(run, id=f"r{number:06}", started_at=stamp)))
     began = time.process_time()
     runs.history()
     yield told(f"{many} saved runs: listed in", time.process_time() - began, "s of CPU", 5.0 * share + 0.5)

@@ -14,8 +14,8 @@ from fstui.cli.host import leave_out_busy
 from fstui.measure.kinds.documents import decode_run
 from fstui.runs.checking import Checkup
 from fstui.runs.session import Session
-from fstui.state import runs
 from tests.cli.conftest import Fstui, nothing_left
+from tests.factories import saved_runs
 from tests.real import headless
 
 CHECK = ("check", "--yes")
@@ -26,7 +26,7 @@ def test_each_check_is_saved_within_its_limits(fstui: Fstui, target: Path) -> No
     assert done.returncode == 0, done.stderr
     (document,) = json.loads(done.stdout)["runs"]
     run = decode_run(json.dumps(document))
-    assert runs.load("last") == run
+    assert saved_runs.load("last") == run
     assert run.scenario is not None and run.scenario.name == "check"
     longest_s = sum(step.latency_ns.max / 1e9 for step in run.steps if step.latency_ns)
     assert sum(step.elapsed_s for step in run.steps) <= 2.0 + longest_s

@@ -15,16 +15,17 @@ from fstui.cli.commands import COMMANDS, group
 from fstui.cli.execution import exit_status
 from fstui.measure.wire.own_directory import MARK
 from fstui.model.documents import encode, with_digest
-from fstui.state import ledger, runs
+from fstui.state import ledger
 from tests.cli.conftest import Fstui, command, refusal
+from tests.factories import saved_runs
 from tests.factories.samples import FAILED_RUN, RUN
 from tests.prefork import Forked
 
 
 @pytest.fixture
 def saved(own_home: Path) -> Path:
-    runs.save(FAILED_RUN)
-    return runs.save(RUN)
+    saved_runs.save(FAILED_RUN)
+    return saved_runs.save(RUN)
 
 
 def test_the_version(fstui: Fstui) -> None:
@@ -172,7 +173,7 @@ def test_a_broken_scenario_does_not_hide_others(fstui: Fstui, own_home: Path) ->
 def test_history_lists_runs_and_may_be_empty(fstui: Fstui) -> None:
     empty = fstui("history")
     assert (empty.returncode, empty.stdout) == (0, b"")
-    runs.save(RUN)
+    saved_runs.save(RUN)
     assert b"k3f9a1" in fstui("history").stdout
     assert json.loads(fstui("history", "--format", "json").stdout)["runs"][0]["id"] == "k3f9a1"
 

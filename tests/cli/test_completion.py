@@ -8,8 +8,8 @@ import pytest
 
 from fstui.cli import documentation
 from fstui.cli.commands import COMMANDS, group
-from fstui.state import runs
 from tests.cli.conftest import Fstui
+from tests.factories import saved_runs
 from tests.factories.samples import RUN
 from tests.terminal.tmux import Tmux
 
@@ -35,7 +35,7 @@ PS1='ready%% '
 
 
 def test_bash_completes_everything(fstui: Fstui, own_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    runs.save(RUN)
+    saved_runs.save(RUN)
     (own_home / "database").mkdir()
     assert fstui("completion", "bash", "--install").returncode == 0
     monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=":")

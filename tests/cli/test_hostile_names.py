@@ -11,7 +11,7 @@ from fstui.model.run import Run
 from fstui.report import formats
 from fstui.state import runs
 from tests.cli.conftest import SCENARIO, Fstui, command
-from tests.factories import screens
+from tests.factories import saved_runs, screens
 from tests.hostile import NAME, assert_safe, everywhere
 
 GIVEN = NAME.replace("\0", "")
@@ -103,7 +103,7 @@ def test_a_run(fstui: Fstui, target: Path, tmp_path: Path, own_home: Path) -> No
     done = fstui(*map(os.fsencode, (*arguments, "--format", "events", "--output", str(output))))
     assert done.returncode == 0, done.stderr
     assert_safe(output.read_bytes().decode())
-    saved = runs.load("last")
+    saved = saved_runs.load("last")
     assert saved.steps[0].name == IN_A_FILE
 
 

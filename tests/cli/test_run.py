@@ -18,6 +18,7 @@ from fstui.model.run import Run
 from fstui.runs.session import Session
 from fstui.state import files, paths, runs, user_data
 from tests.cli.conftest import Fstui, command, nothing_left, refusal
+from tests.factories import saved_runs
 from tests.real import headless
 
 
@@ -31,7 +32,7 @@ def test_the_document_goes_to_stdout_and_is_saved(fstui: Fstui, scenario: str, t
     run = decode_run(done.stdout)
     assert (run.status, [step.name for step in run.steps]) == ("finished", ["fdatasync"])
     assert run.steps[0].syncs == run.steps[0].ops > 0
-    assert runs.load("last") == run
+    assert saved_runs.load("last") == run
     story = done.stderr.decode()
     assert str(target) in story and "fdatasync" in story and run.verdict.upper().replace("-", " ") in story
     assert nothing_left(target)
@@ -52,7 +53,7 @@ def test_output_goes_to_a_file_and_stdout_stays_empty(
     done = fstui("run", scenario, str(target), "--format", "events", "--output", str(file))
     assert (done.returncode, done.stdout) == (0, b"")
     last = events_of(file.read_bytes())[-1]
-    assert last["event"] == "RunFinished" and decode_run(json.dumps(last["run"])) == runs.load("last")
+    assert last["event"] == "RunFinished" and decode_run(json.dumps(last["run"])) == saved_runs.load("last")
 
 
 def test_settings_and_declarations_reach_the_run(fstui: Fstui, scenario: str, target: Path) -> None:
@@ -181,7 +182,7 @@ def test_a_signal_stops_the_run_which_cleans_up_prints_and_saves(
     run = decode_run(json.dumps(events_of(out)[-1]["run"]))
     assert (run.status, run.steps[0].status) == ("stopped", "stopped")
     assert run.steps[0].ops > 0
-    assert runs.load("last") == run
+    assert saved_runs.load("last") == run
     assert nothing_left(target)
 
 
@@ -192,7 +193,7 @@ def test_a_quick_second_signal_still_cleans_up(scenario: str, target: Path) -> N
         process.send_signal(signal.SIGINT)
         process.communicate()
     assert process.returncode in (143, 130)
-    assert runs.load("last").status == "stopped"
+    assert saved_runs.load("last").status == "stopped"
     assert nothing_left(target)
 
 
@@ -216,7 +217,7 @@ def test_a_reader_that_has_gone_ends_the_run_without_a_traceback(scenario: str, 
         story = process.stderr.read()
     assert process.returncode == 141
     assert b"Traceback" not in story
-    assert runs.load("last").status == "stopped"
+    assert saved_runs.load("last").status == "stopped"
     assert nothing_left(target)
 
 

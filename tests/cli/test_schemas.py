@@ -18,8 +18,8 @@ from fstui.report import documents, teaching
 from fstui.report.documents import EVENTS
 from fstui.report.formats.json import line
 from fstui.simulate.lab.laboratory import Lab, LabVolume
-from fstui.state import runs
 from tests.cli.conftest import Fstui
+from tests.factories import saved_runs
 from tests.factories.samples import RUN
 from tests.printing import as_text
 
@@ -85,8 +85,8 @@ def test_printed_documents_are_valid(fstui: Fstui, name: str, words: str) -> Non
 
 
 def test_documents_of_saved_runs_are_valid(fstui: Fstui, own_home: Path) -> None:
-    runs.save(replace(RUN, id="a1b2c3"))
-    runs.save(RUN)
+    saved_runs.save(replace(RUN, id="a1b2c3"))
+    saved_runs.save(RUN)
     for name, words in (
         ("run", ("show", "last")),
         ("run", ("show", "last", "--again")),

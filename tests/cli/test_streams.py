@@ -22,6 +22,7 @@ from fstui.runs.files import write_output_file
 from fstui.state import recording, runs
 from tests import prefork
 from tests.cli.conftest import command
+from tests.factories import saved_runs
 from tests.factories.samples import RUN
 from tests.prefork import Forked
 from tests.real.processes import eventually
@@ -142,7 +143,7 @@ def test_a_reader_that_does_not_read_blocks_no_signal(
     assert eventually(lambda: bool(list(target.glob(".fstui-*/data-*"))), patience_s=100)
     process.send_signal(signal.SIGTERM)
     assert process.wait(100) == 143
-    assert runs.load("last").status == "stopped"
+    assert saved_runs.load("last").status == "stopped"
     assert eventually(lambda: not list(target.glob(".fstui-*")))
     os.close(master)
     os.close(slave)
@@ -248,7 +249,7 @@ def test_no_color_is_respected() -> None:
 
 @pytest.mark.parametrize(("no_colour", "coloured"), [("", True), ("1", False)])
 def test_the_history_is_coloured_on_a_terminal(monkeypatch: pytest.MonkeyPatch, no_colour: str, coloured: bool) -> None:
-    runs.save(RUN)
+    saved_runs.save(RUN)
     monkeypatch.setenv("NO_COLOR", no_colour)
     code, seen = on_a_terminal("history", stream="stdout")
     assert (code, b"\x1b[1;33m" in seen) == (0, coloured)

@@ -13,7 +13,8 @@ from fstui.measure.wire.own_directory import POWER_CUT_PREFIX
 from fstui.model.documents import with_digest
 from fstui.model.run import Run
 from fstui.powercut import power_cuts
-from fstui.state import ledger, runs
+from fstui.state import ledger
+from tests.factories import saved_runs
 
 SAVED = Path(__file__).parent / "saved"
 
@@ -45,7 +46,7 @@ def test_cut_of_the_first_version_is_judged_alike(name: str) -> None:
 
 def test_saved_cut_counts_as_survived() -> None:
     run = first_version("kept")
-    path = runs.save(run)
+    path = saved_runs.save(run)
     found = power_cuts.figures_of(run)
     assert found is not None
     assert power_cuts.read_history(found.identity).survived_cuts == 1
@@ -59,9 +60,9 @@ def test_altered_verification_does_not_count() -> None:
     run = with_digest(first_version("kept"))
     found = power_cuts.figures_of(run)
     assert found is not None
-    runs.save(replace(run, sentence="It was kept for good."))
+    saved_runs.save(replace(run, sentence="It was kept for good."))
     assert power_cuts.read_history(found.identity).survived_cuts == 0
-    runs.save(run)
+    saved_runs.save(run)
     assert power_cuts.read_history(found.identity).survived_cuts == 1
 
 

@@ -22,8 +22,9 @@ from fstui.powercut.log import Log
 from fstui.powercut.records import END_REASON_FILE, Stream, unpack
 from fstui.report import formats
 from fstui.report.characters import escape_controls
-from fstui.state import ledger, runs
+from fstui.state import ledger
 from tests import prefork
+from tests.factories import saved_runs
 
 HOST = os.uname().nodename.strip()
 Write = Callable[..., subprocess.Popen[bytes]]
@@ -277,6 +278,6 @@ def test_every_format_shows_a_loss(write: Write, target: Path) -> None:
     (Path(log.header["directory"]) / "w2" / str(log.writers[2].last_sequence)).unlink()
     done = prefork.run("powercut", "verify", target, "--storage-was-cut", data=data)
     assert b"LOST" in done.stdout
-    verified = runs.load("last")
+    verified = saved_runs.load("last")
     silent = [name for name in formats.names() if "lost" not in str(formats.render(name, verified)).lower()]
     assert silent == ["seconds"]

@@ -12,8 +12,8 @@ from fstui.judge import judge
 from fstui.measure.kinds.documents import decode_run
 from fstui.model.run import Run
 from fstui.model.steps import Step
-from fstui.state import runs as saved
 from tests import prefork
+from tests.factories import saved_runs
 from tests.real.disks import Storage
 
 FSTUI = str(Path(sys.executable).with_name("fstui"))
@@ -59,7 +59,7 @@ def measure(scenario: str | Path, storage: Storage, *arguments: str, **how: Any)
 
 
 def judge_again(run: Run) -> Run:
-    loaded = saved.load(run.id)
+    loaded = saved_runs.load(run.id)
     return loaded.with_judgement(judge(loaded))
 
 

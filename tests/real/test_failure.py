@@ -8,7 +8,7 @@ import pytest
 
 from fstui.model.quantities import duration_ns
 from fstui.state import ledger
-from fstui.state import runs as saved
+from tests.factories import saved_runs
 from tests.real import disks, headless
 from tests.real.hanging import unresponsive_mount
 
@@ -39,7 +39,7 @@ def test_full_disk_fails_the_step_with_its_call(workshop: Path) -> None:
     assert (run.status, step.status) == ("failed", "failed")
     assert step.error and (step.error.call, step.error.errno) == ("pwrite", errno.ENOSPC)
     assert step.ops == step.syncs and headless.rules_against(run) == set()
-    assert saved.load(run.id) == run
+    assert saved_runs.load(run.id) == run
     assert "No space left on device" in story and "Traceback" not in story
 
 
@@ -75,7 +75,7 @@ def test_removed_device_fails_the_step_and_ends_the_run(workshop: Path, fstype: 
     assert failed.error.call in {"pwrite", "fsync"}
     assert "sync-error" in {finding.rule for finding in run.findings}
     assert run.verdict in {"not-durable", "cannot-tell"}
-    assert saved.load(run.id) == run
+    assert saved_runs.load(run.id) == run
     assert "Traceback" not in story
 
 
@@ -121,7 +121,7 @@ def test_hanging_operation_is_displayed_and_the_run_can_be_quit(workshop: Path) 
         assert "had not returned after" in run.speed.title
         assert run.speed.title.endswith(": the filesystem, or one below it, was frozen")
         (left,) = run.left_behind
-        assert "did not answer" in left and left in story and saved.load(run.id) == run
+        assert "did not answer" in left and left in story and saved_runs.load(run.id) == run
         # the disk works again, so hanging calls return and files can be removed
         assert headless.call("clean").returncode == 0
         assert list(storage.directory.glob(".fstui-*")) == [] and ledger.entries() == []

@@ -5,7 +5,7 @@ import psutil
 import pytest
 
 from fstui.state import ledger
-from fstui.state import runs as saved
+from tests.factories import saved_runs
 from tests.real import disks, headless, processes
 
 
@@ -33,7 +33,7 @@ def test_signal_ends_the_step_and_the_run_is_judged_and_saved(
     assert run.status == "stopped" and run.steps[-1].status == "stopped"
     assert [done.status for done in run.steps[:-1]] == ["finished"] * step
     assert run.verdict == "cannot-tell", "no step that syncs has finished"
-    assert saved.load(run.id) == run
+    assert saved_runs.load(run.id) == run
     assert headless.judge_again(run) == run
     assert "Traceback" not in story
 
@@ -47,7 +47,7 @@ def test_signal_at_any_other_moment_leaves_nothing(workshop: Path, moment: str) 
             exit_code, run, _ = headless.finish(process)
         assert settled(storage.directory)
     assert (exit_code, run.status) == (143, "stopped")
-    assert len(run.steps) <= 1 and saved.load(run.id) == run
+    assert len(run.steps) <= 1 and saved_runs.load(run.id) == run
 
 
 @pytest.mark.parametrize("moment", ["RunStarted", "StepPreparing", "StepStarted"])
@@ -112,7 +112,7 @@ def test_kill_9_of_the_probe_fails_only_its_step(workshop: Path, which: str) -> 
     assert killed.error.call == "probe" and "signal 9" in killed.error.message
     assert other.status in {"finished", "disturbed"} and other.ops > 0
     assert headless.rules_against(run) == set()
-    assert saved.load(run.id) == run
+    assert saved_runs.load(run.id) == run
 
 
 def test_kill_9_of_the_keeper_leaves_nothing_behind(workshop: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fstui.state import runs as saved
+from tests.factories import saved_runs
 from tests.real import disks, headless
 
 MIB = 1 << 20
@@ -128,6 +128,6 @@ def test_mount_with_a_hostile_name_is_handled_safely(workshop: Path) -> None:
             measured = headless.call("run", scenario, point)
             assert measured.returncode == 0, measured.stderr
             assert list(point.glob(".fstui-*")) == []
-    assert 0.9 <= headless.flushes_per_sync(saved.load("last"), device) <= 1.1
+    assert 0.9 <= headless.flushes_per_sync(saved_runs.load("last"), device) <= 1.1
     for text in (listed.stdout, measured.stdout, measured.stderr):
         assert all(line.replace("\xa0", " ").isprintable() for line in text.decode().splitlines())

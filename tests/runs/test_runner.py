@@ -32,8 +32,9 @@ from fstui.runs.machine.replay import ReplayMachine, ReplayProbe
 from fstui.runs.runner import Mailbox, RunInProgress, slowest_sync_s, with_progress
 from fstui.runs.session import Session
 from fstui.runs.site import Site
-from fstui.state import ledger, paths, runs
+from fstui.state import ledger, paths
 from fstui.state.workspace import TargetDirectory
+from tests.factories import saved_runs
 from tests.factories.runs import DIRECT, FDATASYNC, HDD, STEPS, plan_of, recorded, saved
 from tests.factories.samples import LATENCY, SYNCED, UNSYNCED
 from tests.factories.steps import traced
@@ -219,13 +220,13 @@ async def test_a_real_run_is_saved_after_every_step(here: RunInProgress) -> None
 
     def look(event: Event) -> None:
         if isinstance(event, StepStarted) and event.index:
-            seen.append(len(runs.load(here.id).steps))
+            seen.append(len(saved_runs.load(here.id).steps))
 
     run, events = await finished(here, look)
     assert seen == [1]
     assert run.status == "finished" and run.simulated is None
     assert isinstance(events[-1], RunFinished)
-    assert encode(runs.load(here.id)) == encode(run)
+    assert encode(saved_runs.load(here.id)) == encode(run)
     assert events[-1].saved_to == str(next(paths.runs_dir().iterdir()))
     assert all(step.syncs == step.ops > 0 and step.prepare_s > 0 for step in run.steps)
     assert run.written_bytes == sum(step.bytes for step in run.steps) + (2 << 20)

@@ -10,7 +10,8 @@ from fstui.model.errors import Refused
 from fstui.runs import history, rules, scenarios, startup
 from fstui.runs.machine.replay import ReplayMachine
 from fstui.runs.session import Session
-from fstui.state import files, ledger, paths, runs, user_data
+from fstui.state import files, ledger, paths, user_data
+from tests.factories import saved_runs
 from tests.factories.screens import RUN
 
 
@@ -45,7 +46,7 @@ async def test_saved_data_is_read_at_once() -> None:
 
 
 async def test_a_saved_run_is_found_and_judged_again() -> None:
-    path = runs.save(RUN)
+    path = saved_runs.save(RUN)
     saved = await history.find("last")
     assert (saved.run, saved.path) == (RUN, str(path))
     assert [summary.id for summary in await history.summaries()] == [RUN.id]

@@ -9,8 +9,9 @@ from fstui.model.rate_limit import RateLimit
 from fstui.model.run import EarlierRun, Run, ScenarioRef
 from fstui.model.steps import Step
 from fstui.model.storage import Reading, Target
-from fstui.state import files, paths, runs
+from fstui.state import files, paths
 from fstui.state.runs import MAX_BASELINES, earlier_runs
+from tests.factories import saved_runs
 from tests.factories.steps import latency
 
 HERE = Target(path="/srv/x", mount_point="/srv", fstype="ext4", source="/dev/sda1", identity="aa")
@@ -27,7 +28,7 @@ def saved(at: int, **changes: Any) -> Run:
     step = Step(name="fdatasync", settings=SyncWrites(), latency_ns=latency(1_000_000 + at))
     run = replace(NEW_RUN, id=f"{at:06x}", started_at=f"2026-11-20T03:12:{at:02d}+01:00", steps=(step,))
     run = replace(run, **changes)
-    runs.save(run)
+    saved_runs.save(run)
     return run
 
 

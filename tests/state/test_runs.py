@@ -20,6 +20,7 @@ from fstui.runs import history
 from fstui.state import files, ledger, outlines, paths, runs, user_data
 from fstui.state.files import write_atomically
 from fstui.state.outlines import RunNotFound, TimeLimitExpired, UnreadableRun
+from tests.factories import saved_runs
 
 
 def a_run(run_id: str, second: int = 0, path: str = "/srv") -> Run:
@@ -36,71 +37,71 @@ def a_run(run_id: str, second: int = 0, path: str = "/srv") -> Run:
 def test_a_run_is_saved_by_time_and_id_and_read_back_unchanged() -> None:
     assert runs.history() == []
     run = a_run("k3f9a1", 44)
-    path = runs.save(run)
+    path = saved_runs.save(run)
     assert path == paths.runs_dir() / "20261120-031244-k3f9a1.json"
     assert path.stat().st_mode & 0o777 == 0o600
-    assert runs.load("k3f9a1") == run
+    assert saved_runs.load("k3f9a1") == run
 
 
 @pytest.mark.parametrize(("lost", "both", "word"), [(0, 0, "none lost"), (9, 0, "diverged"), (9, 1, "lost")])
 def test_history_knows_what_a_replica_cut_left(lost: int, both: int, word: str) -> None:
     figures = ReplicaCutFigures(on_primary=90, on_replica=99, lost_on_primary=lost, lost_everywhere=both)
     cut = Step(name="kill -9", settings=ReplicaCut(server="mariadb"), figures=figures)
-    runs.save(replace(a_run("k3f9a1"), steps=(cut,)))
-    runs.save(a_run("m4"))
+    saved_runs.save(replace(a_run("k3f9a1"), steps=(cut,)))
+    saved_runs.save(a_run("m4"))
     assert {one.id: one.survived for one in runs.history()} == {"k3f9a1": word, "m4": None}
 
 
 def test_saving_again_replaces_the_file() -> None:
     run = a_run("k3f9a1")
-    runs.save(run)
+    saved_runs.save(run)
     longer = replace(run, steps=(*run.steps, Step(name="fdatasync", settings=SyncWrites())))
-    runs.save(longer)
-    assert runs.load("k3f9a1") == longer
+    saved_runs.save(longer)
+    assert saved_runs.load("k3f9a1") == longer
     assert len(list(paths.runs_dir().iterdir())) == 1
 
 
 @pytest.mark.parametrize("reference", ["ab", "x7", "20261120-031200-ab.json", "20261120-031200-ab"])
 def test_a_run_is_found_by_id_prefix_or_file_name(reference: str) -> None:
     for second, name in enumerate(("ab", "abc", "x7b2c9")):
-        runs.save(a_run(name, second))
-    assert runs.load(reference).id == ("x7b2c9" if reference == "x7" else "ab")
+        saved_runs.save(a_run(name, second))
+    assert saved_runs.load(reference).id == ("x7b2c9" if reference == "x7" else "ab")
 
 
 def test_a_run_is_found_by_path(tmp_path: Path) -> None:
-    moved = runs.save(a_run("k3f9a1")).rename(tmp_path / "elsewhere.json")
-    assert runs.load(str(moved)).id == "k3f9a1"
+    moved = saved_runs.save(a_run("k3f9a1")).rename(tmp_path / "elsewhere.json")
+    assert saved_runs.load(str(moved)).id == "k3f9a1"
 
 
 def test_last_is_the_newest_run_and_never_a_foreign_file() -> None:
-    runs.save(a_run("newest", 30))
-    runs.save(a_run("zzz", 10))
+    saved_runs.save(a_run("newest", 30))
+    saved_runs.save(a_run("zzz", 10))
     (paths.runs_dir() / "zzz.json").write_text("{}")
-    assert runs.load("last").id == "newest"
+    assert saved_runs.load("last").id == "newest"
 
 
 def test_an_ambiguous_prefix_names_the_runs() -> None:
-    runs.save(a_run("k3f9a1"))
-    runs.save(a_run("k3zzzz", 1))
+    saved_runs.save(a_run("k3f9a1"))
+    saved_runs.save(a_run("k3zzzz", 1))
     with pytest.raises(RunNotFound, match=r"matches 2 saved runs \(k3zzzz, k3f9a1\)"):
-        runs.load("k3")
+        saved_runs.load("k3")
 
 
 @pytest.mark.parametrize("reference", ["", "nothing", "last", "k3f9a1.json", "/nowhere/x.json", "~nobody-here/x"])
 def test_a_missing_run_is_reported_in_a_sentence(reference: str) -> None:
     if reference != "last":
-        runs.save(a_run("k3f9a1"))
+        saved_runs.save(a_run("k3f9a1"))
     with pytest.raises(RunNotFound) as error:
-        runs.load(reference)
+        saved_runs.load(reference)
     assert str(error.value).isprintable()
 
 
 @pytest.mark.parametrize("content", [b"", b"[" * 100_000, b'{"schema": "other/1"}', b'{"schema": "fstui.run/1"}'])
 def test_a_broken_file_is_listed_as_unreadable(content: bytes) -> None:
-    runs.save(a_run("whole"))
+    saved_runs.save(a_run("whole"))
     (paths.runs_dir() / "20261120-040000-broken.json").write_bytes(content)
     with pytest.raises(UnreadableRun, match="is not a run document"):
-        runs.load("broken")
+        saved_runs.load("broken")
     broken, whole = runs.history()
     assert broken.unreadable and not whole.unreadable
     assert (whole.id, whole.verdict, whole.scenario, whole.target) == ("whole", "suspicious", "odirect-truth", "/srv")
@@ -123,24 +124,24 @@ def test_another_kind_of_file_is_named_and_not_read(make: Callable[[Path], objec
 
 
 def test_a_field_of_a_later_version_is_ignored() -> None:
-    path = runs.save(a_run("k3f9a1"))
+    path = saved_runs.save(a_run("k3f9a1"))
     path.write_text(json.dumps(json.loads(path.read_text()) | {"new_field": {"x": 1}}))
-    assert runs.load("k3f9a1") == a_run("k3f9a1")
+    assert saved_runs.load("k3f9a1") == a_run("k3f9a1")
 
 
 def test_a_target_whose_name_is_not_utf8_can_be_saved() -> None:
-    runs.save(a_run("k3f9a1", path="/srv/\udcff"))
-    target = runs.load("k3f9a1").target
+    saved_runs.save(a_run("k3f9a1", path="/srv/\udcff"))
+    target = saved_runs.load("k3f9a1").target
     assert target and target.path == "/srv/\\xff"
 
 
 def test_if_saving_fails_the_older_document_stays() -> None:
     run = a_run("k3f9a1")
-    path = runs.save(run)
+    path = saved_runs.save(run)
     path.with_suffix(".d").mkdir()
     with pytest.raises(OSError):
         write_atomically(path.with_suffix(".d"), b"x")
-    assert runs.load("k3f9a1") == run
+    assert saved_runs.load("k3f9a1") == run
     assert sorted(file.name for file in paths.runs_dir().iterdir()) == sorted([path.name, path.with_suffix(".d").name])
 
 
@@ -183,7 +184,7 @@ def test_a_failed_fsync_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_delete_removes_a_run_and_its_note_and_nothing_else(tmp_path: Path) -> None:
-    gone, stays = runs.save(a_run("k3f9a1")), runs.save(a_run("x7b2c9", 1))
+    gone, stays = saved_runs.save(a_run("k3f9a1")), saved_runs.save(a_run("x7b2c9", 1))
     user_data.save_note("k3f9a1", "bad cable")
     user_data.save_note("x7b2c9", "good cable")
     runs.delete(gone)
@@ -195,17 +196,17 @@ def test_delete_removes_a_run_and_its_note_and_nothing_else(tmp_path: Path) -> N
 
 
 def test_a_run_that_has_not_ended_is_running() -> None:
-    runs.save(replace(a_run("k3f9a1"), status="stopped"))
+    saved_runs.save(replace(a_run("k3f9a1"), status="stopped"))
     entry = ledger.write_entry("k3f9a1", "directory", "/srv/.fstui-k3f9a1")
     assert [one.status for one in runs.history()] == ["running"]
-    assert runs.status_now(runs.load("k3f9a1")) == "running"
+    assert runs.status_now(saved_runs.load("k3f9a1")) == "running"
     ledger.delete_entry(entry)
     assert [one.status for one in runs.history()] == ["stopped"]
-    assert runs.status_now(runs.load("k3f9a1")) == "stopped"
+    assert runs.status_now(saved_runs.load("k3f9a1")) == "stopped"
 
 
 def test_the_history_has_the_time_limit_that_ended_a_run() -> None:
-    runs.save(replace(a_run("k3f9a1"), status="stopped", time_limit_s=20.0))
+    saved_runs.save(replace(a_run("k3f9a1"), status="stopped", time_limit_s=20.0))
     assert [(one.status, one.time_limit_s) for one in runs.history()] == [("stopped", 20.0)]
 
 
@@ -214,7 +215,7 @@ def test_the_history_shows_the_rate_of_the_first_synced_step() -> None:
         Step(name="write", settings=SyncWrites(), rate_per_s=9000.0),
         Step(name="fsync", settings=SyncWrites(), rate_per_s=120.0, syncs=120),
     )
-    runs.save(replace(a_run("k3f9a1"), steps=steps))
+    saved_runs.save(replace(a_run("k3f9a1"), steps=steps))
     assert [(one.rate_of, one.rate_per_s) for one in runs.history()] == [("fsync", 120.0)]
 
 
@@ -223,13 +224,13 @@ def test_the_history_shows_the_transactions_of_a_database() -> None:
         Step(name="fdatasync", settings=SyncWrites(), rate_per_s=3000.0, syncs=3000),
         Step(name="WAL FULL", settings=SqliteCommits(), rate_per_s=400.0),
     )
-    runs.save(replace(a_run("k3f9a1"), steps=steps))
+    saved_runs.save(replace(a_run("k3f9a1"), steps=steps))
     assert [(one.rate_of, one.rate_per_s) for one in runs.history()] == [("WAL FULL", 400.0)]
 
 
 def many_runs(monkeypatch: pytest.MonkeyPatch, count: int = 3) -> list[Path]:
     monkeypatch.setattr(outlines, "MIN_NEW_OUTLINES", 1)
-    saved = [runs.save(a_run(f"run{second}", second)) for second in range(count)]
+    saved = [saved_runs.save(a_run(f"run{second}", second)) for second in range(count)]
     assert len(runs.history()) == count
     return saved
 
@@ -259,14 +260,14 @@ def test_a_broken_index_is_rebuilt(content: bytes, monkeypatch: pytest.MonkeyPat
 def test_a_deleted_run_leaves_the_index(monkeypatch: pytest.MonkeyPatch) -> None:
     saved = many_runs(monkeypatch)
     saved[0].unlink()
-    runs.save(a_run("new", 50))
+    saved_runs.save(a_run("new", 50))
     assert [one.id for one in runs.history(max_count=1)] == ["new"]
     assert len(outlines._read_index()) == 3
 
 
 def test_a_long_first_reading_is_kept_when_it_is_cut_short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outlines, "WRITE_INTERVAL_S", 0.0)
-    saved = [runs.save(a_run(f"run{second}", second)) for second in range(3)]
+    saved = [saved_runs.save(a_run(f"run{second}", second)) for second in range(3)]
     with pytest.raises(TimeLimitExpired):
         list(outlines.read_outlines(saved, saved, limit_s=0.0))
     assert outlines._read_index().keys() == {saved[0].name}

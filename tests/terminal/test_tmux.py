@@ -10,7 +10,8 @@ import psutil
 import pytest
 
 from fstui.runs import scenarios
-from fstui.state import paths, runs
+from fstui.state import paths
+from tests.factories import saved_runs
 from tests.real.disks import unmount
 from tests.terminal.pty_app import COMMAND, ROOT, PtyApp
 from tests.terminal.tmux import Tmux
@@ -115,7 +116,7 @@ def test_from_the_first_screen_to_the_verdict_and_out(terminal: Tmux, memory: Pa
     assert str(paths.runs_dir()) in after.replace("\n", "")
     assert is_clean(terminal)
     assert list(memory.iterdir()) == []
-    assert runs.load("last").verdict == "not-durable"
+    assert saved_runs.load("last").verdict == "not-durable"
 
 
 def test_run_on_this_disk_is_judged_and_can_be_read_again(terminal: Tmux, target: Path) -> None:
@@ -132,7 +133,7 @@ def test_run_on_this_disk_is_judged_and_can_be_read_again(terminal: Tmux, target
     terminal.wait_for_prompt()
     assert is_clean(terminal)
     assert list(target.iterdir()) == []
-    run = runs.load("last")
+    run = saved_runs.load("last")
     assert run.status == "finished"
     assert len(run.steps) == len(scenarios.load("check").steps)
 
@@ -157,7 +158,7 @@ def test_stopped_run_is_cleaned_up_and_saved(
     terminal.wait_for(f"code {code}")
     assert is_clean(terminal)
     assert list(target.iterdir()) == []
-    run = runs.load("last")
+    run = saved_runs.load("last")
     assert run.status == "stopped" and run.steps
 
 
@@ -180,7 +181,7 @@ def test_lost_terminal_loses_no_result(tmp_path: Path, state: Path, target: Path
         app = _app_of(terminal)
     assert not psutil.wait_procs([app], timeout=60)[1]
     assert list(target.iterdir()) == []
-    assert runs.load("last").status == "stopped"
+    assert saved_runs.load("last").status == "stopped"
 
 
 @pytest.mark.root
@@ -192,7 +193,7 @@ def test_hanging_disk_is_displayed_and_the_app_can_be_left(terminal: Tmux, freez
     terminal.press("q")
     terminal.wait_for_prompt()
     assert is_clean(terminal)
-    run = runs.load("last")
+    run = saved_runs.load("last")
     assert run.status in ("stopped", "failed")
     assert run.left_behind
 

@@ -18,7 +18,6 @@ from fstui.model.events import Event
 from fstui.runs import history
 from fstui.runs.machine.replay import ReplayMachine
 from fstui.runs.startup import StartupData
-from fstui.state import runs
 from fstui.tui import commands
 from fstui.tui.app import print_result
 from fstui.tui.commands import HELP
@@ -28,7 +27,7 @@ from fstui.tui.screens.lessons import LessonScreen
 from fstui.tui.screens.plan import PlanScreen
 from fstui.tui.screens.storage import StorageScreen
 from fstui.tui.widgets.lines import DrawnLines
-from tests.factories import screens
+from tests.factories import saved_runs, screens
 from tests.tui.conftest import PreparedApp
 from tests.tui.screen import press, screen_lines
 
@@ -227,7 +226,7 @@ async def found(app: PreparedApp, words: str) -> list[str]:
 
 
 async def test_palette_finds_mounts_rules_runs_and_keys() -> None:
-    runs.save(screens.RUN)
+    saved_runs.save(screens.RUN)
     app = PreparedApp()
     async with app.run_test(size=(120, 40)) as pilot:
         assert "Ctrl-P find" in screen_lines(app)[-1]

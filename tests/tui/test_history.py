@@ -11,7 +11,7 @@ from fstui.state.runs import Summary
 from fstui.tui.drawing import history as drawing
 from fstui.tui.screens.history import HistoryScreen, TrendScreen
 from fstui.tui.screens.result import ResultScreen
-from tests.factories import screens
+from tests.factories import saved_runs, screens
 from tests.tui.conftest import PreparedApp
 from tests.tui.screen import press, screen_lines
 
@@ -21,7 +21,7 @@ def saved(name: str, day: int, times: float = 1.0, directory: str | None = None)
     run = replace(screens.RUN, id=name, started_at=f"2026-10-{day:02d}T08:00:00+00:00", steps=steps, status="finished")
     if directory and run.target:
         run = replace(run, target=replace(run.target, path=directory))
-    runs.save(run)
+    saved_runs.save(run)
     return run
 
 
@@ -177,7 +177,7 @@ async def test_escape_at_a_question_closes_only_the_question() -> None:
         assert not any("Delete aaa111" in line for line in (await press(pilot, "escape")))
         assert isinstance(app.screen, HistoryScreen)
         await press(pilot, "d", "escape", "d")
-        assert runs.load("aaa111"), "the question was closed, so the key asks again"
+        assert saved_runs.load("aaa111"), "the question was closed, so the key asks again"
         await press(pilot, "escape", "escape")
         assert not isinstance(app.screen, HistoryScreen)
 
@@ -262,7 +262,7 @@ async def test_click_selects_a_run_of_the_trend() -> None:
 async def test_settings_that_differ_are_shown() -> None:
     run = saved("aaa111", 1)
     assert run.scenario
-    runs.save(replace(run, id="bbb222", scenario=replace(run.scenario, settings={"seconds": 9})))
+    saved_runs.save(replace(run, id="bbb222", scenario=replace(run.scenario, settings={"seconds": 9})))
     app = PreparedApp()
     async with app.run_test(size=(120, 40)) as pilot:
         assert any("seconds=9" in line for line in await press(pilot, "h"))
@@ -277,7 +277,7 @@ async def test_long_rate_is_shown_in_thousands() -> None:
 
 
 async def test_run_without_rate_and_bad_file_are_explained() -> None:
-    runs.save(replace(screens.RUN, id="aaa111", steps=()))
+    saved_runs.save(replace(screens.RUN, id="aaa111", steps=()))
     (paths.runs_dir() / "20261101-080000-broken.json").write_text("{}")
     app = PreparedApp()
     async with app.run_test(size=(120, 40)) as pilot:
@@ -290,9 +290,9 @@ async def test_run_without_rate_and_bad_file_are_explained() -> None:
 
 async def test_the_plan_on_a_huge_screen_lists_earlier_runs() -> None:
     """Loop devices without a serial number have the same identity, so the directories count as well."""
-    runs.save(screens.RUN)
+    saved_runs.save(screens.RUN)
     assert screens.RUN.target is not None
-    runs.save(replace(screens.RUN, id="bbb222", target=replace(screens.RUN.target, path="/mnt/other-loop")))
+    saved_runs.save(replace(screens.RUN, id="bbb222", target=replace(screens.RUN.target, path="/mnt/other-loop")))
     app = PreparedApp(ReplayMachine(screens.RUN, pace=0.0), directory="/srv/data")
     async with app.run_test(size=(200, 50)) as pilot:
         assert await appears(pilot, "1 on this filesystem")
@@ -302,7 +302,7 @@ async def test_the_plan_on_a_huge_screen_lists_earlier_runs() -> None:
 
 
 async def test_earlier_runs_appear_when_the_screen_becomes_huge() -> None:
-    runs.save(screens.RUN)
+    saved_runs.save(screens.RUN)
     app = PreparedApp(ReplayMachine(screens.RUN, pace=0.0), directory="/srv/data")
     async with app.run_test(size=(120, 40)) as pilot:
         assert "earlier runs" not in "\n".join(await press(pilot))

@@ -7,14 +7,13 @@ from rich.text import Text
 
 from fstui.model.counters import Counters, DeviceCounters
 from fstui.model.watch import WatchCounts
-from fstui.state import runs
 from fstui.tui.drawing import filesystem
 from fstui.tui.drawing.charts import SYNC_FIGURES, last_minutes
 from fstui.tui.drawing.storage import StorageEntry
 from fstui.tui.iostats import DeviceActivity, IoStats, RecentSamples, stats_between, stats_of_second, total
 from fstui.tui.screens.storage import StorageScreen
 from fstui.tui.styles import AREA, TIME, WARNING
-from tests.factories import busy, screens
+from tests.factories import busy, saved_runs, screens
 from tests.factories.storage import on_loop
 from tests.factories.watched import MS, SECOND
 from tests.tui.conftest import PreparedApp
@@ -242,7 +241,7 @@ async def test_numbers_are_on_the_edges_of_the_path() -> None:
 
 async def test_saved_runs_are_shown_with_their_trend() -> None:
     for at, times in enumerate((1.0, 2.0, 0.5)):
-        runs.save(busy.run_of_the_queue(f"aaa11{at}", 1 + at, times))
+        saved_runs.save(busy.run_of_the_queue(f"aaa11{at}", 1 + at, times))
     app = PreparedApp(busy.BusyMachine())
     async with app.run_test(size=(109, 40)) as pilot:
         await pilot.pause()

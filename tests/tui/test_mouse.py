@@ -5,12 +5,11 @@ from textual.pilot import Pilot
 
 from fstui.runs import lessons
 from fstui.runs.machine.replay import ReplayMachine
-from fstui.state import runs
 from fstui.tui.screens.history import HistoryScreen
 from fstui.tui.screens.lessons import LessonScreen, LessonsScreen
 from fstui.tui.screens.plan import PlanScreen
 from fstui.tui.screens.result import ResultScreen
-from tests.factories import screens
+from tests.factories import saved_runs, screens
 from tests.tui.conftest import PreparedApp
 from tests.tui.screen import press, screen_lines
 
@@ -37,7 +36,7 @@ async def test_click_selects_a_row_or_runs_a_command_of_the_footer() -> None:
 
 
 async def test_double_click_opens_a_filesystem_and_a_saved_run() -> None:
-    runs.save(screens.RUN)
+    saved_runs.save(screens.RUN)
     app = PreparedApp(ReplayMachine(screens.RUN, pace=0.0))
     async with app.run_test(size=(80, 24)) as pilot:
         y = next(at for at, line in enumerate(screen_lines(app)) if "/srv/data" in line)
@@ -57,7 +56,7 @@ async def test_click_on_a_head_sorts() -> None:
     for number, rate in enumerate((300, 100, 200)):
         at, step = f"2026-10-0{number + 1}T08:00:00+00:00", screens.STEPS[3]
         step = replace(step, rate_per_s=float(rate))
-        runs.save(replace(screens.RUN, id=f"run{number}", started_at=at, steps=(step,)))
+        saved_runs.save(replace(screens.RUN, id=f"run{number}", started_at=at, steps=(step,)))
     app = PreparedApp()
     async with app.run_test(size=(80, 24)) as pilot:
         lines = await clicked(pilot, "MOUNT")
@@ -74,7 +73,7 @@ async def test_click_on_a_head_sorts() -> None:
 
 
 async def test_click_on_delete_asks_before_the_second_click_deletes() -> None:
-    runs.save(screens.RUN)
+    saved_runs.save(screens.RUN)
     app = PreparedApp()
     async with app.run_test(size=(120, 40)) as pilot:
         await press(pilot, "h")
@@ -115,7 +114,7 @@ async def test_click_selects_a_step_below_the_findings() -> None:
 
 async def test_click_selects_a_saved_run_and_wheel_scrolls_a_page() -> None:
     for day in range(1, 8):
-        runs.save(screens.RUN.__class__(id=f"run{day}", started_at=f"2026-10-{day:02d}T08:00:00+00:00"))
+        saved_runs.save(screens.RUN.__class__(id=f"run{day}", started_at=f"2026-10-{day:02d}T08:00:00+00:00"))
     app = PreparedApp()
     async with app.run_test(size=(80, 24)) as pilot:
         await press(pilot, "h")
@@ -153,7 +152,7 @@ async def opened(pilot: Pilot[int], name: str) -> None:
         case "help":
             app.action_help()
         case "history":
-            runs.save(screens.RUN)
+            saved_runs.save(screens.RUN)
             app.action_history()
         case "plan":
             app.open_plan("/srv/data")

@@ -15,13 +15,12 @@ from fstui.model.run import Run
 from fstui.model.steps import Failure, Step
 from fstui.report import formats
 from fstui.report.findings import ordered
-from fstui.state import runs
 from fstui.tui.drawing import report
 from fstui.tui.drawing import result as drawing
 from fstui.tui.screens.history import HistoryScreen
 from fstui.tui.screens.page_screen import PageScreen
 from fstui.tui.screens.result import ResultScreen
-from tests.factories import screens
+from tests.factories import saved_runs, screens
 from tests.factories.databases import database
 from tests.tui.conftest import PreparedApp
 from tests.tui.screen import press, screen_lines
@@ -207,7 +206,7 @@ async def test_a_rule_of_another_version_has_no_page() -> None:
 
 
 async def test_the_history_opens_a_saved_run() -> None:
-    path = runs.save(screens.RUN)
+    path = saved_runs.save(screens.RUN)
     (path.parent / "notes.json").write_text("{}")
     app = PreparedApp()
     async with app.run_test(size=(80, 24)) as pilot:
@@ -221,7 +220,7 @@ async def test_the_history_opens_a_saved_run() -> None:
 
 
 async def test_the_history_marks_a_stopped_run() -> None:
-    runs.save(msgspec.structs.replace(screens.RUN, status="stopped"))
+    saved_runs.save(msgspec.structs.replace(screens.RUN, status="stopped"))
     app = PreparedApp()
     async with app.run_test(size=(80, 24)) as pilot:
         lines = await press(pilot, "h")
@@ -243,7 +242,7 @@ async def test_the_page_of_a_step_shows_its_latency_once() -> None:
 
 
 async def test_another_saved_run_is_compared_with_this_one() -> None:
-    runs.save(older())
+    saved_runs.save(older())
     async with opened() as pilot:
         assert "compare k3f9a1 with" in (await press(pilot, "c"))[0]
         lines = await press(pilot, "enter")
@@ -263,7 +262,7 @@ async def test_a_comparison_starts_on_the_run_before() -> None:
     newer = msgspec.structs.replace(older(), id="d4e5f6", started_at="2026-12-01T08:00:00+00:00")
     other = msgspec.structs.replace(older(), id="g7h8i9", started_at="2026-10-02T08:00:00+00:00", scenario=scenario)
     for run in (older(), other, newer, screens.RUN):
-        runs.save(run)
+        saved_runs.save(run)
     async with opened() as pilot:
         await press(pilot, "c")
         screen = pilot.app.screen
@@ -272,8 +271,8 @@ async def test_a_comparison_starts_on_the_run_before() -> None:
 
 
 async def test_a_comparison_in_the_history_can_be_cancelled() -> None:
-    runs.save(older())
-    runs.save(screens.RUN)
+    saved_runs.save(older())
+    saved_runs.save(screens.RUN)
     app = PreparedApp()
     async with app.run_test(size=(80, 24)) as pilot:
         assert "compare k3f9a1 with" in (await press(pilot, "h", "c"))[0]
@@ -383,7 +382,7 @@ async def test_a_finding_about_one_step_has_no_verdict_colour() -> None:
 
 
 async def test_a_comparison_has_help_and_can_be_copied() -> None:
-    runs.save(older())
+    saved_runs.save(older())
     async with opened() as pilot:
         await press(pilot, "c", "enter", "y")
         assert "a1b2c3" in pilot.app.clipboard and "2.00 ×" in pilot.app.clipboard

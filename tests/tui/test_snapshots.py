@@ -12,14 +12,13 @@ from fstui.model.host import Host
 from fstui.model.watch import WatchedSecond, WatchStarted
 from fstui.runs import lessons
 from fstui.runs.machine.replay import ReplayMachine
-from fstui.state import runs
 from fstui.tui.drawing.lessons import STAGES
 from fstui.tui.screens.history import HistoryScreen
 from fstui.tui.screens.lessons import LessonScreen, LessonsScreen
 from fstui.tui.screens.plan import QuestionScreen
 from fstui.tui.screens.run import RunScreen
 from fstui.tui.screens.storage import StorageScreen
-from tests.factories import busy, recorded, screens
+from tests.factories import busy, recorded, saved_runs, screens
 from tests.factories.watched import minutes
 from tests.tui.conftest import PreparedApp
 from tests.tui.screen import press
@@ -144,7 +143,7 @@ def test_help(snap_compare: Compare, size: tuple[int, int]) -> None:
 @SIZES
 def test_storage_at_work(snap_compare: Compare, size: tuple[int, int]) -> None:
     for at, times in enumerate((1.0, 1.6, 0.5)):
-        runs.save(busy.run_of_the_queue(f"aaa11{at}", 1 + at, times))
+        saved_runs.save(busy.run_of_the_queue(f"aaa11{at}", 1 + at, times))
     assert snap_compare(PreparedApp(busy.BusyMachine()), terminal_size=size, run_before=at_work)
 
 
@@ -163,8 +162,8 @@ async def looking_back(pilot: Pilot[Any]) -> None:
 @SIZES
 def test_history(snap_compare: Compare, size: tuple[int, int]) -> None:
     for at, times in enumerate((1.0, 1.6, 0.5, 1.1)):
-        runs.save(busy.run_of_the_queue(f"aaa11{at}", 1 + at, times))
-    runs.save(screens.RUN)
+        saved_runs.save(busy.run_of_the_queue(f"aaa11{at}", 1 + at, times))
+    saved_runs.save(screens.RUN)
     assert snap_compare(PreparedApp(), terminal_size=size, run_before=looking_back)
 
 

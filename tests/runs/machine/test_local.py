@@ -14,6 +14,7 @@ from fstui.runs.machine.local import LocalMachine
 from fstui.state import runs
 from fstui.storage import survey
 from fstui.storage.tool_output import Command, ToolOutput, ToolOutputs, command_line
+from tests.factories import saved_runs
 from tests.factories.samples import RUN
 from tests.factories.storage import disk
 
@@ -116,6 +117,6 @@ async def test_a_run_is_saved_if_the_first_child_is_killed(monkeypatch: pytest.M
     path, error = await LocalMachine().save(RUN)
     assert len(called) == 2
     if deaths == 1:
-        assert (path, error) == (str(runs.path_of(RUN)), None) and runs.load(RUN.id) == RUN
+        assert (path, error) == (str(runs.path_of(RUN)), None) and saved_runs.load(RUN.id) == RUN
     else:
         assert (path, error) == (None, f"the run could not be saved: {runs.path_of(RUN)}: the child process was killed")
