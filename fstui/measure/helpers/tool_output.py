@@ -23,8 +23,6 @@ TOTAL_TIMEOUT_S = 6.0
 MAX_BYTES = 100_000
 """Maximum length of an output. The parent reads lines of at most 256 KiB."""
 OUTPUT_LOCK = threading.Lock()
-OWN_PROGRAMS = {"nvme": "nvme_admin.py"}
-"""fstui's own programs, by the name of the tool that they replace. The tool need not be installed."""
 PROGRAMS = frozenset({"dmsetup", "hdparm", "losetup", "nvme", "realpath", "smartctl", "stat", "zfs", "zpool"})
 """The programs that may run. The callers use them only to read."""
 SMARTCTL_FAILED = 0b11
@@ -50,8 +48,8 @@ def run(command: list[str]) -> dict[str, str]:
     name, *arguments = command
     if name not in PROGRAMS:
         return {"error": f"fstui does not run {name}"}
-    if name in OWN_PROGRAMS:
-        program = own_program(name)
+    if name == "nvme":  # the tool need not be installed
+        program = own_nvme_program()
     elif path := shutil.which(name, path=PATH):
         program = [path]
     else:
@@ -79,9 +77,9 @@ def run(command: list[str]) -> dict[str, str]:
     return {"output": output}
 
 
-def own_program(name: str) -> list[str]:
+def own_nvme_program() -> list[str]:
     """Return a command line that contains the program's source, because its file may be in a zip file."""
-    source = pkgutil.get_data("fstui.measure.helpers", OWN_PROGRAMS[name])
+    source = pkgutil.get_data("fstui.measure.helpers", "nvme_admin.py")
     assert source is not None, "the program is part of the package"
     return [sys.executable, "-I", "-S", "-c", source.decode()]
 

@@ -45,9 +45,9 @@ class MappedWriter(BlockWriter):
                 if now >= until_ns:
                     break
         except OSError as error:
-            self.record(start, part_ends_ns[: len(part_ends_ns) // 2 * 2])
             raise CallError("msync", error) from error
-        self.record(start, part_ends_ns)
+        finally:
+            self.record(start, part_ends_ns)
         return now
 
 

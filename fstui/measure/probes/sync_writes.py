@@ -55,10 +55,9 @@ class SyncWriter(BlockWriter):
                 if now >= until_ns:
                     break
         except OSError as error:
-            call = self.sync_call if len(part_ends_ns) % 2 else "pwrite"
-            self.record(start, part_ends_ns[: len(part_ends_ns) // 2 * 2])
-            raise CallError(call, error) from error
-        self.record(start, part_ends_ns)
+            raise CallError(self.sync_call if len(part_ends_ns) % 2 else "pwrite", error) from error
+        finally:
+            self.record(start, part_ends_ns)
         return now
 
     def batch_without_sync(self, until_ns: int, remaining_ops: int) -> int:
@@ -76,9 +75,9 @@ class SyncWriter(BlockWriter):
                 if now >= until_ns:
                     break
         except OSError as error:
-            self.record(start, part_ends_ns)
             raise CallError("pwrite", error) from error
-        self.record(start, part_ends_ns)
+        finally:
+            self.record(start, part_ends_ns)
         return now
 
     def batch_with_rare_sync(self, until_ns: int, remaining_ops: int) -> int:
@@ -93,7 +92,7 @@ class SyncWriter(BlockWriter):
                 if now >= until_ns:
                     break
         finally:
-            self.record(start, part_ends_ns[: len(part_ends_ns) // 2 * 2])
+            self.record(start, part_ends_ns)
         return now
 
     def paced_batch(self, until_ns: int, remaining_ops: int) -> int:

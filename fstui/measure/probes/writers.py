@@ -232,6 +232,7 @@ class WriteLoop(ABC):
 
     def record(self, start_ns: int, part_ends_ns: list[int]) -> None:
         """Record consecutive operations. ``part_ends_ns``: the end of each part of each operation."""
+        del part_ends_ns[len(part_ends_ns) // self.parts * self.parts :]  # an operation that failed in its second part
         self.ops += len(part_ends_ns) // self.parts
         # encode now, because the numbers would not stay in the processor's cache until they are sent
         self.pending_frames += frames.encode_samples(self.number, self.parts, start_ns, part_ends_ns)

@@ -109,11 +109,8 @@ class LocalMachine(Machine):
         )
         inventory = new_inventory or inventory
         now = time.monotonic()
-        for mount_point in mount_points:
-            if mount_point in spaces:
-                self._silent_since.pop(mount_point, None)
-            else:
-                self._silent_since.setdefault(mount_point, now - SILENCE_TIMEOUT_S)
+        silent = [mount_point for mount_point in mount_points if mount_point not in spaces]
+        self._silent_since = {name: self._silent_since.get(name, now - SILENCE_TIMEOUT_S) for name in silent}
         return msgspec.structs.replace(
             inventory,
             guests=self._guests,
@@ -154,9 +151,7 @@ class LocalMachine(Machine):
         return self._cgroup.process if self._cgroup else None
 
     def read_write_counts(self) -> WriteCounts:
-        from fstui.storage.process import read_write_counts  # noqa: PLC0415  not needed for the first screen
-
-        return read_write_counts()
+        return process.read_write_counts()
 
     def activity(self) -> AsyncGenerator[HostActivity]:
         from fstui.runs.activity import read_activity  # noqa: PLC0415  not needed for the first screen
