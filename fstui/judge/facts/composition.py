@@ -15,12 +15,13 @@ from fstui.model.counters import DeviceCounters
 from fstui.model.steps import Snapshot, Step
 from fstui.model.storage import Node
 from fstui.storage.layers.flushes import Range
-from fstui.storage.layers.forwarding import SOMETIMES, Delivery, Forwarded
+from fstui.storage.layers.forwarding import SOMETIMES, Forwarded
 from fstui.storage.layers.kinds import forwarding_of, kind
 
-Quantity = Literal["flushes", "fua", "bytes"]
-"""``flushes``: empty flushes. ``fua``: FUA writes; a device without FUA counts each FUA write as a flush. ``bytes``:
-bytes written."""
+Quantity = Literal["flushes", "fua_writes", "bytes"]
+"""The fields of ``Forwarded``. A device without FUA counts each FUA write as a flush."""
+Edge = tuple[Node, Forwarded]
+"""A member, and what the layer above forwards to it."""
 TraceCount = Callable[[Node], float | None]
 """Returns the flushes and FUA writes that the kernel's trace shows at a layer; None for a layer without a trace."""
 UNKNOWN = Range(inf, 0)
@@ -28,17 +29,6 @@ UNKNOWN = Range(inf, 0)
 above it; here neither is true. The minimum and the maximum over members ignore this range."""
 MIN_SHARE = 0.1
 """A member with less than this share of the busiest member's bytes was idle in the step."""
-
-
-class Edge(NamedTuple):
-    """A member, and what the layer above forwards to it."""
-
-    node: Node
-    forwarded: Forwarded
-
-    def delivery(self, quantity: Quantity) -> Delivery:
-        forwarded = self.forwarded
-        return {"flushes": forwarded.flushes, "fua": forwarded.fua_writes, "bytes": forwarded.bytes}[quantity]
 
 
 class Composition:
@@ -51,7 +41,7 @@ class Composition:
         self._stack, self._level, self._step, self._trace_count = stack, level, step, trace_count
         self._filesystem = level.filesystem
         self._path_ids = {node.id for node in level.path}
-        self._edges: dict[str, tuple[Edge, ...]] = {}
+        self._known_edges: dict[str, list[Edge]] = {}
 
     def arrived_range(self, quantity: Quantity) -> Range:
         """Return the range of the number of requests that arrived, including requests of other processes."""
@@ -69,36 +59,34 @@ class Composition:
         if node is not None and self._own_count(node, "flushes") is not None:
             return True
         return all(
-            (node is None or edge.forwarded.fua_writes == "each") and self.fua_reaches_all(edge.node)
-            for edge in self.active_edges(node or self._filesystem, "flushes")
+            (node is None or forwarded.fua_writes == "each") and self.fua_reaches_all(member)
+            for member, forwarded in self._active_edges(node or self._filesystem, "flushes")
         )
 
     def data_layers(self) -> tuple[Node, ...]:
         """Return the lowest layers that may hold the only copy of a byte. Excludes spares and read caches."""
 
         def layers_with_bytes(node: Node) -> list[Node]:
-            return [edge.node for edge in self.edges(node) if edge.forwarded.bytes != "never"]
+            return [member for member, forwarded in self._edges(node) if forwarded.bytes != "never"]
 
         reached = walk([self._filesystem], layers_with_bytes)
-        return tuple(node for node in reached.values() if not self.edges(node))
+        return tuple(node for node in reached.values() if not self._edges(node))
 
-    def active_edges(self, node: Node, quantity: Quantity) -> list[Edge]:
+    def _active_edges(self, node: Node, quantity: Quantity) -> list[Edge]:
         """Return the edges to members that receive everything, except members that were idle in the step or failed."""
-        edges = [edge for edge in self.edges(node) if edge.delivery(quantity) == "each"]
-        received = {edge.node.id: self._received_bytes(edge.node) for edge in edges}
+        edges = [edge for edge in self._edges(node) if getattr(edge[1], quantity) == "each"]
+        received = {member.id: self._received_bytes(member) for member, _ in edges}
         least = MIN_SHARE * max((amount for amount in received.values() if amount < inf), default=0)
-        return [edge for edge in edges if received[edge.node.id] >= least]
+        return [edge for edge in edges if received[edge[0].id] >= least]
 
-    def edges(self, node: Node) -> tuple[Edge, ...]:
-        if node.id not in self._edges:
+    def _edges(self, node: Node) -> list[Edge]:
+        if node.id not in self._known_edges:
             edges = self._all_edges(node)
             # if the layer gets an unknown share of the writes, the number of flushes sent with them is unknown as well
-            if any(edge.forwarded.flushed_with_writes for edge in edges) and not self._gets_every_write(node):
-                edges = tuple(
-                    edge._replace(forwarded=SOMETIMES) if edge.forwarded.flushed_with_writes else edge for edge in edges
-                )
-            self._edges[node.id] = edges
-        return self._edges[node.id]
+            if any(forwarded.flushed_with_writes for _, forwarded in edges) and not self._gets_every_write(node):
+                edges = [(member, SOMETIMES if edge.flushed_with_writes else edge) for member, edge in edges]
+            self._known_edges[node.id] = edges
+        return self._known_edges[node.id]
 
     def _gets_every_write(self, node: Node) -> bool:
         """Return whether no layer above distributes writes, reduces them, or stores them in a file."""
@@ -106,16 +94,16 @@ class Composition:
         for _ in (self._filesystem, *self._level.path):  # a limit, because a damaged document may contain a circle
             if layer.id == node.id:
                 return self._filesystem == self._stack.levels[0].filesystem
-            holding_data = [edge.node for edge in self._all_edges(layer) if edge.forwarded.bytes in ("each", "shared")]
+            holding_data = [member for member, edge in self._all_edges(layer) if edge.bytes in ("each", "shared")]
             if len(holding_data) != 1 or kind(layer.kind).may_reduce_bytes:
                 break
             (layer,) = holding_data
         return False
 
-    def _all_edges(self, node: Node) -> tuple[Edge, ...]:
+    def _all_edges(self, node: Node) -> list[Edge]:
         """Return the edges as if the layer received every write."""
         children = (child for child in self._stack.children(node) if child.id in self._path_ids)
-        return tuple(Edge(child, forwarding_of(node, child.id, self._filesystem)) for child in children)
+        return [(child, forwarding_of(node, child.id, self._filesystem)) for child in children]
 
     def _arrived_range(self, node: Node, quantity: Quantity, paths: Counter[str], cache: dict[str, Range]) -> Range:
         if node.id not in cache:
@@ -127,19 +115,17 @@ class Composition:
         return cache[node.id]
 
     def _range_of_members(self, node: Node, quantity: Quantity, paths: Counter[str], cache: dict[str, Range]) -> Range:
-        ranges = [self._arrived_range(edge.node, quantity, paths, cache) for edge in self.active_edges(node, quantity)]
-        shares = [
-            _divided(self._arrived_range(edge.node, quantity, paths, cache), edge.forwarded.copies)
-            for edge in self._sharing_edges(node, quantity)
-        ]
+        def arrived(member: Node) -> Range:
+            return self._arrived_range(member, quantity, paths, cache)
+
+        ranges = [arrived(member) for member, _ in self._active_edges(node, quantity)]
+        sharing = [edge for edge in self._edges(node) if getattr(edge[1], quantity) == "shared"]
+        if quantity == "fua_writes":  # a member that received no bytes got none
+            sharing = [edge for edge in sharing if self._received_bytes(edge[0]) > 0]
+        shares = [_divided(arrived(member), forwarded.copies) for member, forwarded in sharing]
         if shares:
             ranges.append(Range(sum(part.low for part in shares), sum(part.high for part in shares)))
         return Range(min(part.low for part in ranges), max(part.high for part in ranges)) if ranges else UNKNOWN
-
-    def _sharing_edges(self, node: Node, quantity: Quantity) -> list[Edge]:
-        """Return the edges to members that share the requests. A member that received no bytes got no FUA writes."""
-        edges = [edge for edge in self.edges(node) if edge.delivery(quantity) == "shared"]
-        return [edge for edge in edges if quantity != "fua" or self._received_bytes(edge.node) > 0]
 
     def _received_bytes(self, node: Node) -> float:
         """Return the bytes that a layer received; infinity if not counted. If only its members have counters:
@@ -147,7 +133,7 @@ class Composition:
         own = self._own_count(node, "bytes")
         if own is not None:
             return own.low
-        amounts = [(edge.forwarded, self._received_bytes(edge.node)) for edge in self._all_edges(node)]
+        amounts = [(forwarded, self._received_bytes(member)) for member, forwarded in self._all_edges(node)]
         copies = [amount for forwarded, amount in amounts if forwarded.bytes == "each"]
         parts = sum(amount / forwarded.copies for forwarded, amount in amounts if forwarded.bytes != "each")
         return max([parts, *copies]) if amounts else inf
@@ -168,8 +154,8 @@ class Composition:
         if node.write_cache is None:
             return UNKNOWN  # it is not known whether the kernel sends flushes
         # the layer counts no FUA writes, but a lower layer without FUA may count them as flushes
-        if quantity == "fua" and node.fua is not False:
-            return None if self.edges(node) else UNKNOWN
+        if quantity == "fua_writes" and node.fua is not False:
+            return None if self._edges(node) else UNKNOWN
         return Range(counters.flushes, counters.flushes)
 
     def _own_bytes(self, node: Node) -> Range | None:
@@ -183,9 +169,9 @@ class Composition:
         if self._own_count(node, quantity) is not None:
             yield node
             return
-        for edge in self.edges(node):
-            if edge.delivery(quantity) in ("each", "shared"):
-                yield from self._path_ends(edge.node, quantity)
+        for member, forwarded in self._edges(node):
+            if getattr(forwarded, quantity) in ("each", "shared"):
+                yield from self._path_ends(member, quantity)
 
 
 def _divided(whole: Range, parts: int) -> Range:
@@ -205,13 +191,13 @@ class LevelCounts(NamedTuple):
 def level_counts(stack: Stack, level: Level, step: Step | Snapshot, *, fua: bool) -> LevelCounts:
     """Combine the counters of a level. ``fua``: each write of the step is marked FUA if the device supports FUA."""
     composition = Composition(stack, level, step)
-    quantity: Quantity = "fua" if fua and level.claims_fua is not False else "flushes"
+    quantity: Quantity = "fua_writes" if fua and level.claims_fua is not False else "flushes"
     return LevelCounts(
         devices=composition.counting_layers(quantity) or level.devices,
         flushes=_if_known(composition.arrived_range(quantity)),
         written_bytes=_written_range(composition, step),
         # if FUA writes themselves are counted, it does not matter that each may reach only one device
-        fua_reaches_all=quantity == "fua" or composition.fua_reaches_all(),
+        fua_reaches_all=quantity == "fua_writes" or composition.fua_reaches_all(),
     )
 
 

@@ -14,7 +14,6 @@
 
 from collections.abc import Iterator
 from math import inf
-from typing import NamedTuple
 
 from fstui.judge.facts.account import FlushAccount
 from fstui.judge.facts.composition import LevelCounts, level_counts, total_flushes
@@ -37,11 +36,9 @@ LevelAccounts = tuple[FlushAccount, ...]
 _PAGE_BYTES = 4096
 
 
-class _Expectation(NamedTuple):
-    flushes: ExpectedFlushes | None
-    """Flushes per sync; None if unknown."""
-    bytes: Range
-    """The minimum number of bytes that must arrive, and the maximum that may."""
+_Expectation = tuple[ExpectedFlushes | None, Range]
+"""What a filesystem is expected to send in a step: flushes per sync, None if unknown; and the minimum number of bytes
+that must arrive, with the maximum that may."""
 
 
 def compute_accounts(stack: Stack, write_step: WriteStep, other_writers: OtherWriters) -> LevelAccounts:
@@ -64,7 +61,7 @@ def _expectation_of_topmost(stack: Stack, write_step: WriteStep) -> _Expectation
     top = stack.levels[0]
     per_sync = expected_flushes(top.filesystem, write_step.sync, top.claims_fua) if write_step.sync else None
     shared = per_sync.shared_by(write_step.settings.writers) if per_sync else None
-    return _Expectation(shared, _expected_bytes(top, write_step, stack.block_bytes))
+    return (shared, _expected_bytes(top, write_step, stack.block_bytes))
 
 
 def _expectations_of_backing(stack: Stack, above: FlushAccount) -> Iterator[tuple[str, _Expectation]]:
@@ -82,13 +79,13 @@ def _expectations_of_backing(stack: Stack, above: FlushAccount) -> Iterator[tupl
         # a disk next to a loop device may hold a part of the data
         is_shared = not all(map(stack.backing_filesystems, level.devices))
         least_bytes = 0 if is_shared else above.expected_bytes.low * share.low
-        yield filesystem.id, _Expectation(flushes, Range(least_bytes, inf))
+        yield filesystem.id, (flushes, Range(least_bytes, inf))
 
 
 def _account(
     stack: Stack, level: Level, write_step: WriteStep, other_writers: OtherWriters, expectation: _Expectation
 ) -> FlushAccount:
-    expected = expectation.flushes
+    expected, expected_bytes = expectation
     # with data=journal, ext4 sends flushes for such writes, too
     uses_fua = write_step.writes_fua and (expected is None or expected.fua.low == 0)
     counts = level_counts(stack, level, write_step.step, fua=uses_fua)
@@ -105,7 +102,7 @@ def _account(
         syncs=write_step.syncs,
         expected=expected_per_device,
         counted=counted,
-        expected_bytes=Range(0, expectation.bytes.high) if level.may_reduce_bytes else expectation.bytes,
+        expected_bytes=Range(0, expected_bytes.high) if level.may_reduce_bytes else expected_bytes,
         counted_bytes=counts.written_bytes,
         other_flushes_per_s=other_writers.flushes_per_s(counts.devices),
         trace=traced_flushes(stack, level, write_step, expected) if is_traced else None,

@@ -58,7 +58,7 @@ def traced_flushes(
     forwards = all(stack.drops_flushes(level, device) is False for device in level.devices)
     if expected is None or write_step.sync is None or not (is_complete and is_distinct and forwards):
         return None
-    quantity: Quantity = "fua" if write_step.writes_fua and level.claims_fua is not False else "flushes"
+    quantity: Quantity = "fua_writes" if write_step.writes_fua and level.claims_fua is not False else "flushes"
     by_caller = kind(level.filesystem.kind).syncing_thread_sends_flushes(level.filesystem, write_step.sync)
     own = _composition(stack, level, write_step.step, traces, _own_requests)
     possible_requests = _possibly_own_requests if by_caller else _all_requests

@@ -32,7 +32,7 @@ def test_disk_on_two_paths_counts_for_both(level: str, fua: bool, seed: int) -> 
     counted = DeviceCounters(device="sda", flushes=lowest.flushes, written_bytes=lowest.written_bytes)
     stack = Stack(target(filesystem(below=("md0",)), md, *nodes, lowest.node))
     found = Composition(stack, stack.levels[0], step(changes={"counters": (counted,)}))
-    assert found.arrived_range("fua" if fua else "flushes") == (SYNCS, SYNCS)
+    assert found.arrived_range("fua_writes" if fua else "flushes") == (SYNCS, SYNCS)
     assert found.arrived_range("bytes") == (SYNCS * BLOCK, SYNCS * BLOCK)
 
 
