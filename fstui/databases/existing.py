@@ -82,7 +82,7 @@ async def server_facts(sysbench: str, settings: Sysbench, *, workspace: str) -> 
     """Return what the server reports about itself, without changing anything there. Raises Refused."""
     connection, pid = await _read_files(_connection_and_pid, settings)
     with _add_hints(connection):
-        return await read_facts(sysbench, settings.server, connection, pid, where="existing", workspace=workspace)
+        return await read_facts(sysbench, settings.server, connection, pid, workspace=workspace)
 
 
 @contextmanager
@@ -120,9 +120,7 @@ class ExistingServer:
         entry = await write_entry_in_child(run_id, "database", stored)
         with _add_hints(maintenance):
             try:
-                facts = await read_facts(
-                    sysbench, settings.server, maintenance, pid, where="existing", workspace=workspace
-                )
+                facts = await read_facts(sysbench, settings.server, maintenance, pid, workspace=workspace)
                 await _create_database(sysbench, maintenance, name)
             except BaseException:
                 await delete_entry_in_child(entry)

@@ -38,7 +38,6 @@ async def read_facts(
     connection: Connection,
     pid: int | None,
     *,
-    where: str,
     workspace: str,
     title: str = "",
     options: Mapping[str, Any] = MappingProxyType({}),
@@ -47,10 +46,9 @@ async def read_facts(
 ) -> Server:
     """Return the server's kind, title, location and the variables that decide its durability.
 
-    ``where``: ``throwaway`` if fstui started the server, ``existing`` if it already ran. ``workspace``: the run's
-    directory. ``options``: the options on the server's command line. ``first_statements``: statements to execute before
-    the queries. ``directory``: see ``query``. Raises DatabaseError, also if an option is not in force or the server is
-    of another kind.
+    ``workspace``: the run's directory. ``options``: the options on the server's command line. ``first_statements``:
+    statements to execute before the queries. ``directory``: that of a server which fstui started, see ``query``; None
+    for an existing server. Raises DatabaseError, also if an option is not in force or the server is of another kind.
     """
     family = family_of(connection)
     rows = await query(sysbench, connection, [*first_statements, *family.variable_queries(options)], directory)
@@ -67,10 +65,10 @@ async def read_facts(
     return Server(
         kind=kind,
         title=title or f"{KINDS[kind].title} {version.split('-')[0].split(' ')[0]}",
-        where=where,
+        where="throwaway" if directory else "existing",
         reached=address(connection),
         data_directory=data or None,
-        on_target=where == "throwaway"
+        on_target=directory is not None
         or (has_known_directory and _are_on_filesystem_of(_directories(family, pid, data, variables), workspace)),
         located=pid is not None,
         variables=dict(sorted(variables.items())),

@@ -125,7 +125,6 @@ class ThrowawayServer:
             self._program.kind,
             connection,
             self.pid,
-            where="throwaway",
             workspace=workspace.path,
             title=self._program.title,
             options=settings.options,

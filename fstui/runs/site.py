@@ -12,13 +12,18 @@ from fstui.model.declaration import NO_DECLARATION, Declaration, with_declaratio
 from fstui.model.errors import Refused
 from fstui.model.host import Process
 from fstui.model.plan import PlannedStep
+from fstui.model.quantities import size
 from fstui.model.storage import Reading, Target
 from fstui.runs.machine.base import Machine
-from fstui.state.workspace import RunDirectory, TargetDirectory, check_space, check_writable
+from fstui.state.workspace import RunDirectory, TargetDirectory
 from fstui.storage.layers import kind
 from fstui.storage.layers.facts import ATOMIC_WRITE_SIZE
 from fstui.storage.layers.readers import with_readings
 
+RESERVE_SHARE = 0.05
+"""A run leaves at least this share of the filesystem free."""
+SMALL_RUN_BYTES, SMALL_RUN_RESERVE_BYTES = 2 << 20, 64 << 20
+"""A run that uses at most SMALL_RUN_BYTES, such as a check, has to leave only SMALL_RUN_RESERVE_BYTES free."""
 _FLAGS = {"S": "sync_flag", "C": "nocow_flag"}
 
 
@@ -43,13 +48,30 @@ class Site(Base, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, raw_target=_with_directory(raw_target, self.directory))
 
     def check_writable(self) -> None:
-        """Raise Refused if nothing can be written there."""
-        check_writable(self.directory, self.raw_target)
+        """Raise Refused if a run cannot or must not write there."""
+        if self.raw_target.pseudo:
+            fstype = self.raw_target.fstype
+            raise Refused(f"{self.directory.path} is on {fstype}, which stores no data. Name a directory on a disk.")
+        if self.directory.refusal:  # checked after the filesystem, because no permission makes /proc writable
+            raise Refused(self.directory.refusal)
 
     def check(self, peak_bytes: int) -> None:
         """Raise Refused if nothing can be written there, or if the filesystem would become too full."""
-        check_writable(self.directory, self.raw_target)
-        check_space(self.directory, peak_bytes)
+        self.check_writable()
+        space = self.directory.space
+        if space is None:  # the filesystem reports no size
+            return
+        reserve_bytes = int(RESERVE_SHARE * space.total_bytes)
+        alternative = ", or run 'fstui check', which needs the least"
+        if peak_bytes <= SMALL_RUN_BYTES:
+            reserve_bytes, alternative = min(reserve_bytes, SMALL_RUN_RESERVE_BYTES), ""
+        needed_bytes = 2 * peak_bytes + reserve_bytes
+        if space.free_bytes < needed_bytes:
+            raise Refused(
+                f"{self.directory.path} is too full: {size(space.free_bytes)} is free, but {size(needed_bytes)} is "
+                f"needed (twice the {size(peak_bytes)} that the run uses, plus a reserve of {size(reserve_bytes)}). "
+                f"Free some space{alternative}."
+            )
 
 
 async def look_up(directory: str, machine: Machine) -> Site:

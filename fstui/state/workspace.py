@@ -20,16 +20,11 @@ from fstui import proc
 from fstui.measure.children import Child, NoReply, call_helper, call_in_child
 from fstui.measure.wire.own_directory import PREFIX
 from fstui.model.errors import Refused
-from fstui.model.quantities import size
-from fstui.model.storage import Space, Target
+from fstui.model.storage import Space
 from fstui.proc import Mount
 from fstui.state import ledger
 from fstui.storage.mounts import mount_of_path
 
-RESERVE_SHARE = 0.05
-"""A run leaves at least this share of the filesystem free."""
-SMALL_RUN_BYTES, SMALL_RUN_RESERVE_BYTES = 2 << 20, 64 << 20
-"""A run that uses at most SMALL_RUN_BYTES, such as a check, has to leave only SMALL_RUN_RESERVE_BYTES free."""
 _REPLY_TIMEOUT_S = 10.0
 _REMOVE_TIMEOUT_S = 15.0
 _FSID_FROM_UUID = frozenset({"ext2", "ext3", "ext4", "btrfs", "zfs"})
@@ -118,31 +113,6 @@ def _why_refused(directory: str, reply: dict[str, Any], trust_directory: bool) -
             "mount that only root can change, or run fstui as that user. If you trust them, add --trust-dir."
         )
     return None
-
-
-def check_writable(directory: TargetDirectory, target: Target) -> None:
-    """Raise Refused if a run cannot or must not write there."""
-    if target.pseudo:
-        raise Refused(f"{directory.path} is on {target.fstype}, which stores no data. Name a directory on a disk.")
-    if directory.refusal:  # checked after the filesystem, because no permission makes /proc writable
-        raise Refused(directory.refusal)
-
-
-def check_space(directory: TargetDirectory, peak_bytes: int) -> None:
-    """Raise Refused if the filesystem would become too full."""
-    if directory.space is None:  # the filesystem reports no size
-        return
-    total_bytes, free_bytes = directory.space.total_bytes, directory.space.free_bytes
-    reserve_bytes, alternative = int(RESERVE_SHARE * total_bytes), ", or run 'fstui check', which needs the least"
-    if peak_bytes <= SMALL_RUN_BYTES:
-        reserve_bytes, alternative = min(reserve_bytes, SMALL_RUN_RESERVE_BYTES), ""
-    needed_bytes = 2 * peak_bytes + reserve_bytes
-    if free_bytes < needed_bytes:
-        raise Refused(
-            f"{directory.path} is too full: {size(free_bytes)} is free, but {size(needed_bytes)} is needed "
-            f"(twice the {size(peak_bytes)} that the run uses, plus a reserve of {size(reserve_bytes)}). "
-            f"Free some space{alternative}."
-        )
 
 
 class RunDirectory:

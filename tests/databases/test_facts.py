@@ -24,7 +24,7 @@ def described(monkeypatch: pytest.MonkeyPatch, kind: str, variables: dict[str, s
 
     monkeypatch.setattr(facts, "query", answer)
     reached = Connection(driver="mysql", host="db7", user="app")
-    return asyncio.run(facts.read_facts("sysbench", kind, reached, None, where="existing", workspace="/"))
+    return asyncio.run(facts.read_facts("sysbench", kind, reached, None, workspace="/"))
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,8 @@ from msgspec.structs import replace
 
 from fstui.measure.children import Child
 from fstui.model.errors import Refused
-from fstui.model.storage import Space, Target
 from fstui.state import ledger, workspace
-from fstui.state.workspace import TargetDirectory, Workspace, check_space, check_writable, inspect, remove_left_behind
+from fstui.state.workspace import Workspace, inspect, remove_left_behind
 from tests.real import disks
 
 
@@ -163,15 +162,6 @@ async def test_the_keeper_removes_the_entry_of_a_killed_owner(tmp_path: Path) ->
     assert (list(tmp_path.iterdir()), ledger.entries()) == ([], [])
 
 
-@pytest.mark.root
-async def test_root_refuses_the_directory_of_another_user(tmp_path: Path) -> None:
-    os.chown(tmp_path, 65534, 65534)
-    target = Target(path=str(tmp_path), mount_point="/", fstype="ext4", source="")
-    with pytest.raises(Refused, match=f"user nobody, who owns {tmp_path}, could replace .* --trust-dir"):
-        check_writable(await inspect(str(tmp_path)), target)
-    check_writable(await inspect(str(tmp_path), trust_directory=True), target)
-
-
 async def test_a_keeper_killed_while_it_starts_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workspace, "Child", KilledKeeper)
     with pytest.raises(Refused, match="its helper process ended"):
@@ -186,19 +176,3 @@ class KilledKeeper(Child):
         await super().read_line()
         os.kill(self.pid, signal.SIGKILL)
         return b""
-
-
-def test_a_filesystem_without_a_size_is_not_too_full() -> None:
-    check_space(TargetDirectory("/ramfs", None), 1 << 40)
-    with pytest.raises(Refused, match=r"/tmpfs is too full.*Free some space\.$"):
-        check_space(TargetDirectory("/tmpfs", Space(total_bytes=1 << 30, free_bytes=1 << 20)), 1 << 20)
-
-
-@pytest.mark.parametrize(("room", "fits"), [(1 << 20, True), (32 << 20, False)])
-def test_a_nearly_full_filesystem_has_space_for_a_check(room: int, fits: bool) -> None:
-    place = TargetDirectory("/srv", Space(total_bytes=100 << 30, free_bytes=1 << 30))
-    if fits:
-        check_space(place, room)
-    else:
-        with pytest.raises(Refused, match="fstui check"):
-            check_space(place, room)
