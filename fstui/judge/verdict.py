@@ -13,7 +13,7 @@ from fstui.judge.facts.stack import Level
 from fstui.judge.facts.steps import MIN_SYNCS
 from fstui.judge.fitness import add_products, product_fits
 from fstui.judge.rules import all_rules
-from fstui.judge.speed import speed
+from fstui.judge.speed.answer import speed
 from fstui.model.judgement import NOT_DURABLE, VERDICTS, Confidence, Finding, Judgement, Verdict
 from fstui.model.quantities import count
 from fstui.model.run import Evidence

@@ -12,7 +12,7 @@ That layer need not count flushes. Below that layer, and below a loop device, wo
   have requested the flush that served fstui.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from fstui.judge.facts.composition import Composition, Quantity
@@ -20,7 +20,6 @@ from fstui.judge.facts.stack import Level, Stack
 from fstui.judge.facts.steps import WriteStep
 from fstui.model.counters import DeviceTrace
 from fstui.model.quantities import count
-from fstui.model.steps import Step
 from fstui.model.storage import Node
 from fstui.storage.layers import kind
 from fstui.storage.layers.flushes import ExpectedFlushes, Range
@@ -50,7 +49,17 @@ def traced_flushes(
     stack: Stack, level: Level, write_step: WriteStep, expected: ExpectedFlushes | None
 ) -> TracedFlushes | None:
     """Return what the trace attributes to fstui; None if it is missing or ambiguous, or if the kernel drops flushes."""
-    traces = _traces_by_device(write_step.step)
+    traces = {trace.device: trace for trace in write_step.step.trace or () if not trace.lost}
+
+    def composition(requests_in: Callable[[DeviceTrace], int]) -> Composition:
+        """Combine the requests that ``requests_in`` counts in the trace of a device."""
+
+        def trace_count(node: Node) -> int | None:
+            trace = traces.get(_traced_device(stack, node).id)
+            return requests_in(trace) if trace else None
+
+        return Composition(stack, level, write_step.step, trace_count)
+
     topmost = [node for node in stack.children(level.filesystem) if node in level.path]
     traced_ids = {_traced_device(stack, node).id for node in topmost}
     is_complete = bool(topmost) and traced_ids <= traces.keys()
@@ -60,9 +69,7 @@ def traced_flushes(
         return None
     quantity: Quantity = "fua_writes" if write_step.writes_fua and level.claims_fua is not False else "flushes"
     by_caller = kind(level.filesystem.kind).syncing_thread_sends_flushes(level.filesystem, write_step.sync)
-    own = _composition(stack, level, write_step.step, traces, _own_requests)
-    possible_requests = _possibly_own_requests if by_caller else _all_requests
-    possible = _composition(stack, level, write_step.step, traces, possible_requests)
+    own, possible = composition(_own_requests), composition(_possibly_own_requests if by_caller else _all_requests)
     devices = own.counting_layers(quantity)
     device_traces = [traces[_traced_device(stack, node).id] for node in devices]
     return TracedFlushes(
@@ -82,23 +89,6 @@ def other_requesters(all_flushes: Iterable[TracedFlushes]) -> str:
         numbers["other programs"] += flushes.others
         numbers["kernel threads"] += flushes.kernel_threads
     return " and ".join(f"{who} sent {count(number)}" for who, number in numbers.items() if number)
-
-
-def _traces_by_device(step: Step) -> dict[str, DeviceTrace]:
-    """Return the traces of a step, except traces that lost events."""
-    return {trace.device: trace for trace in step.trace or () if not trace.lost}
-
-
-def _composition(
-    stack: Stack, level: Level, step: Step, traces: Mapping[str, DeviceTrace], requests_in: Callable[[DeviceTrace], int]
-) -> Composition:
-    """Return a composition of the requests that ``requests_in`` counts in the trace of a device."""
-
-    def trace_count(node: Node) -> int | None:
-        trace = traces.get(_traced_device(stack, node).id)
-        return requests_in(trace) if trace else None
-
-    return Composition(stack, level, step, trace_count)
 
 
 def _traced_device(stack: Stack, node: Node) -> Node:

@@ -3,7 +3,3 @@
 This answer and the verdict are independent, with one exception: storage that is fast but not durable is not called
 normal. ``fstui explain is-it-slow`` explains how the answer is found.
 """
-
-from fstui.judge.speed.answer import speed
-
-__all__ = ["speed"]
