@@ -79,15 +79,6 @@ class Placement(NamedTuple):
         return sum(reference.per_s < self.per_s for reference in self.published)
 
 
-class _ReferenceKey(NamedTuple):
-    """The properties that runs must share to form one reference."""
-
-    operation: Operation
-    block_bytes: int
-    media: tuple[MediumClass, ...]
-    models: tuple[str, ...]
-
-
 @cache
 def library() -> tuple[Reference, ...]:
     rows = shipped.packaged_table(__package__, "references.toml", dict[str, list[dict[str, Any]]])["reference"]
@@ -212,17 +203,20 @@ def find_applicable(references: Sequence[OwnReference], case: Case) -> tuple[Own
 
 def make_references(name: str, runs: Sequence[Run]) -> tuple[OwnReference, ...]:
     """Create one reference per operation, block size, medium and model. Raises Refused for an unsuitable run."""
-    rates_by_key: dict[_ReferenceKey, list[float]] = defaultdict(list)
+    rates_by_key: dict[tuple[Operation, int, tuple[MediumClass, ...], tuple[str, ...]], list[float]] = defaultdict(list)
     for run in runs:
         if reason := why_unsuitable(run):
             raise Refused(f"run {run.id} cannot be a reference: {reason}")
         case = Case(run)
         for operation, (block_bytes, per_s) in rates(case).items():
-            rates_by_key[_ReferenceKey(operation, block_bytes, _media(case), _models(case))].append(per_s)
+            rates_by_key[operation, block_bytes, _media(case), _models(case)].append(per_s)
     return tuple(
-        OwnReference(name=name, **key._asdict(), runs=len(per_s), slowest_per_s=min(per_s), per_s=median(per_s))
-        for key, per_s in rates_by_key.items()
-    )
+        OwnReference(
+            name=name, operation=operation, block_bytes=block_bytes, media=media, models=models,
+            runs=len(per_s), slowest_per_s=min(per_s), per_s=median(per_s),
+        )
+        for (operation, block_bytes, media, models), per_s in rates_by_key.items()
+    )  # fmt: skip
 
 
 def why_unsuitable(run: Run) -> str:
