@@ -158,8 +158,9 @@ class Comparison:
     @cached_property
     def trust(self) -> tuple[str, str]:
         """How far the ratios can be trusted: the start of an answer that is less certain, and a note."""
-        ranks = [rank for name in self.step_names for rank in self.ranking(name)]
-        if len(self.sides) < 2 or not ranks:
+        rankings = [ranking for name in self.step_names if len(ranking := self.ranking(name)) > 1]
+        ranks = [rank for ranking in rankings for rank in ranking]
+        if not ranks:
             return "", ""
         intervals = [rank.ratio for rank in ranks if rank.ratio.low is not None]
         if not intervals:
@@ -231,12 +232,9 @@ class Comparison:
         return f"{durability}{condition}{', '.join(parts)}{f'; undecided in {unclear}' if unclear else ''}."
 
     def ranking(self, name: str) -> list[Rank]:
-        """Return the sides in a step, the fastest first; empty for a single side with a single round."""
+        """Return the sides that measured a step, the fastest first. The ratios are those to the first of them."""
         measured = [(side, middle.step) for side in self.sides if (middle := side.step(name)) and side.rates(name)]
-        if not measured or (len(measured) < 2 and len(measured[0][0].rounds) < 2):
-            return []
-        first = measured[0][0]
-        ranked = [Rank(side, step, ratio) for side, step in measured if (ratio := ratio_of(first, side, name))]
+        ranked = [Rank(side, step, ratio) for side, step in measured if (ratio := ratio_of(measured[0][0], side, name))]
         return sorted(ranked, key=lambda rank: -rank.step.rate_per_s)
 
 
