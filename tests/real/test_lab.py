@@ -16,7 +16,7 @@ from fstui.model.errors import Refused
 from fstui.simulate.lab import kernel, laboratory
 from fstui.simulate.lab.laboratory import KINDS, Lab, LabVolume
 from fstui.state import ledger
-from tests.real import headless
+from tests.real import headless, processes
 from tests.real.disks import require_kernel, tool
 
 FSTUI = headless.FSTUI
@@ -111,8 +111,10 @@ def test_clean_removes_what_a_killed_maker_left(workshop: Path, after: int) -> N
         while not (found := laboratory.entries()) or not (recorded := storages_of(found[0].run)) >= after:
             assert maker.poll() is None
         assert recorded >= after
+        family = processes.descendants(maker.pid)
         os.kill(found[0].pid, signal.SIGKILL)
         maker.kill()
+    assert processes.all_end(family)
     assert headless.call("clean").returncode == 0
     assert remains(workshop, found[0].run) == []
 

@@ -25,6 +25,7 @@ PROGRAM = (
     "import json, sys\n"
     "sys.path.insert(0, sys.argv[1])\n"
     "from fstui.measure.probes import sync_path\n"
+    "sync_path.TRIES_TIMEOUT_S = sync_path.SEARCH_TIMEOUT_S = 60\n"
     "print(json.dumps(sync_path.facts(sys.argv[2])))\n"
 )
 CHECKOUT = command("")[-2]
