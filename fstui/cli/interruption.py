@@ -1,15 +1,20 @@
 """Handle SIGINT, SIGTERM and SIGHUP: stop the work, let it clean up, and return the exit status of the signal."""
 
+from __future__ import annotations
+
 import asyncio
 import os
 import signal
 import sys
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import NoReturn
+from typing import TYPE_CHECKING
 
 from fstui.cli.execution import interrupt_on_signals
-from fstui.cli.output import say
+from fstui.cli.output import ReaderGone, say
+
+if TYPE_CHECKING:
+    from types import FrameType
 
 REPORT_S = 1.5
 """A stop that takes longer than this is reported. A second signal counts only after the report."""
@@ -19,46 +24,54 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interruption:
-    """Listens for signals. The first stops the work; a second ends the process if the stop takes a long time."""
+    """Listens for signals. The first stops the work; a second ends the process if the stop takes a long time.
+
+    loop.add_signal_handler is not used: a signal between the last turn of the loop and ``release`` would be lost.
+    """
 
     def __init__(self) -> None:
         self.signal: signal.Signals | None = None
-        self._stop: Callable[[], object] | None = None
+        self._stop: Callable[[], object] = lambda: None
         self._delay_reason = ""
-        self._reported = False
+        self._is_stopping = self._is_reported = False
 
     async def run_until_signal(self, work: Awaitable[int], message: str = "") -> int:
-        """Return the exit status of ``work``. If a signal cancels it, print ``message`` and return ``exit_code``."""
+        """Return the exit status of ``work``. If a signal cancels it, print ``message`` and return ``exit_code``.
+
+        After a signal, a reader that reads nothing does not change the exit status.
+        """
         task = asyncio.current_task()
         assert task is not None
         self.listen(task.cancel)
         try:
             return await work
-        except asyncio.CancelledError:
+        except (asyncio.CancelledError, ReaderGone) as end:
             if (code := self.exit_code) is None:
                 raise
-            if message:
+            if message and isinstance(end, asyncio.CancelledError):
                 say(message)
             return code
+        finally:
+            self.release()
 
     def listen(self, stop: Callable[[], object], delay_reason: str = "") -> None:
         """Call ``stop`` at the first signal that is not ignored, or now if it has already arrived.
 
         ``delay_reason``: why a stop may take a long time.
         """
-        loop = asyncio.get_running_loop()
+        self._loop = asyncio.get_running_loop()
         self._stop, self._delay_reason = stop, delay_reason
         for number in SIGNALS:
             if signal.getsignal(number) is not signal.SIG_IGN:
-                loop.add_signal_handler(number, self._handle_signal, number)
-        if self.signal is not None:
+                signal.signal(number, self._on_signal)
+        if self._is_stopping:
             stop()
 
     def release(self) -> None:
         """Let signals end the process again, at a prompt or if only printing is left, which a stalled reader blocks."""
-        loop = asyncio.get_running_loop()
         for number in SIGNALS:
-            loop.remove_signal_handler(number)
+            if signal.getsignal(number) == self._on_signal:
+                signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
         interrupt_on_signals()
 
     @property
@@ -71,22 +84,25 @@ class Interruption:
         """For how long output waits for a reader that reads nothing. None (no limit) until a signal arrives."""
         return None if self.signal is None else READER_S
 
-    def _handle_signal(self, number: signal.Signals) -> None:
-        if self.signal is None:
-            self.signal = number
-            asyncio.get_running_loop().call_later(REPORT_S, self._report)
-            if self._stop is not None:
-                self._stop()
-        elif self._reported:
-            self._leave()
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        is_first = self.signal is None
+        self.signal = self.signal or signal.Signals(number)
+        self._loop.call_soon_threadsafe(self._stop_work if is_first else self._leave_if_reported)
+
+    def _stop_work(self) -> None:
+        self._is_stopping = True
+        self._loop.call_later(REPORT_S, self._report)
+        self._stop()
 
     def _report(self) -> None:
-        self._reported = True
+        self._is_reported = True
         reason = self._delay_reason or "a request has not been answered yet"
         say(f"fstui: stopping: {reason}. A second signal ends fstui at once")
 
-    def _leave(self) -> NoReturn:
+    def _leave_if_reported(self) -> None:
         """End the process. The child that holds the target's files removes them when the disk answers."""
+        if not self._is_reported:
+            return
         say("fstui: ended at once. Files that remain are removed when their disk answers, or by 'fstui clean'")
         with suppress(OSError, ValueError):
             sys.stderr.flush()

@@ -78,11 +78,11 @@ async def _serve(disk: str, host: str, port: int, url: str) -> int:
     from fstui.runs import simulation  # noqa: PLC0415
 
     stopped, interruption = asyncio.Event(), Interruption()
-    interruption.listen(stopped.set, delay_reason="a browser's app has not ended yet")
     token = secrets.token_urlsafe(TOKEN_BYTES)
     async with simulation.private_directory() as home:
         runner = web.AppRunner(await application(app_command(home, disk), url, token), shutdown_timeout=CLOSE_S)
         await runner.setup()
+        interruption.listen(stopped.set, delay_reason="a browser's app has not ended yet")
         try:
             await web.TCPSite(runner, host, port).start()
             say(f"{url}/{token}/ : lessons, and the simulated disk {disk}. Ctrl-C stops the server.")
@@ -92,6 +92,7 @@ async def _serve(disk: str, host: str, port: int, url: str) -> int:
             raise Refused(f"Cannot listen on {host}:{port}: {reason}. Choose another --port") from None
         finally:
             await runner.cleanup()
+            interruption.release()
     return interruption.exit_code or 0
 
 
@@ -158,5 +159,10 @@ def _run_app() -> None:
         # do not show or change the runs, settings and ledger of the user who started the server
         os.environ.update(XDG_STATE_HOME=directory, XDG_CONFIG_HOME=directory, HOME=directory, PWD=directory)
         os.chdir(directory)
-        app = FstuiApp(session, ascii_only=False, push_first_screens=lambda app: app.push_screen(LessonsScreen()))
+        app = FstuiApp(
+            session,
+            ascii_only=False,
+            push_first_screens=lambda app: app.push_screen(LessonsScreen()),
+            returns_to_storage=True,
+        )
         app.run(mouse=False)

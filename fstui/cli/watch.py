@@ -98,13 +98,14 @@ async def _watch(
         interruption.listen(watching.stop)
         lines = EventLines(output) if format_ == "events" else None
         finished = await _follow(watching, seconds, lines)
+        interruption.release()
         if lines is not None:
             lines.close(interruption.timeout_s)
             if lines.reader_gone:
                 raise ReaderGone
         else:
             report_ = at_risk_report(finished) if isinstance(finished, AtRiskReport) else report.watch_report(finished)
-            await print_report(report_, format_, output)
+            await print_report(report_, format_, output, interruption.timeout_s)
         ended_as_documented = seconds is None and interruption.signal is signal.SIGINT  # "until Ctrl-C"
         return 0 if ended_as_documented else interruption.exit_code or 0
 

@@ -159,7 +159,8 @@ class ThrowawayServer:
     async def why_ended(self) -> str | None:
         """Return why the server ended by itself, or None if it is still running."""
         try:
-            message = await asyncio.wait_for(self._read_message(), 0.3)  # the keeper may be about to write its line
+            async with asyncio.timeout(0.3):  # the keeper may be about to write its line
+                message = await self._read_message()
         except TimeoutError:
             return None
         status = message.get("ended", 0)

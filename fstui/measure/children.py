@@ -162,11 +162,12 @@ class Child:
         """Close the child's stdin and wait at most ``timeout_s`` for its end. Return the exit status (negative if a
         signal killed it), or None if the child had to be abandoned."""
         self.hang_up()
-        try:
-            return await asyncio.wait_for(self._wait_for_exit(), timeout_s)
-        except TimeoutError:
-            self.abandon()
-            return None
+        # not wait_for: before Python 3.12, it ignores a cancellation that arrives together with the exit
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                return await self._wait_for_exit()
+        self.abandon()
+        return None
 
     async def _wait_for_exit(self) -> int:
         while (status := self._process.poll()) is None:  # noqa: ASYNC110  the kernel sets no event

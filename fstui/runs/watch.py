@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Iterator
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 
 import msgspec
 
@@ -68,11 +68,10 @@ class WatchInProgress(ABC):
 
     async def _wait_for_stop(self, seconds: float | None) -> bool:
         """Wait for this time. Return whether the watch was stopped."""
-        try:
-            await asyncio.wait_for(self._stop_requested.wait(), seconds)
-        except TimeoutError:
-            return False
-        return True
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                return await self._stop_requested.wait()
+        return False
 
     def _end_later(self, child: RunningWatch | AtRiskChild, seconds: float | None) -> asyncio.Future[bool]:
         """Request the child's result after this time, or when the watch is stopped."""

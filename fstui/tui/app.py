@@ -179,7 +179,8 @@ class FstuiApp(App[int]):
         if self.run_in_progress is not None:
             self.run_in_progress.stop()
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._run_ended.wait(), STOP_TIMEOUT_S)
+                async with asyncio.timeout(STOP_TIMEOUT_S):
+                    await self._run_ended.wait()
         self.exit(code)
 
     async def action_quit(self) -> None:

@@ -1,5 +1,6 @@
 """Commands that a signal ends while no run is in progress."""
 
+import asyncio
 import fcntl
 import os
 import signal
@@ -11,6 +12,7 @@ from typing import IO
 
 import pytest
 
+from fstui.cli.interruption import READER_S, Interruption
 from tests.cli.conftest import command
 from tests.prefork import Forked
 from tests.real.processes import eventually
@@ -99,3 +101,32 @@ def test_a_watch_without_a_limit_ends_with_its_status(number: signal.Signals, st
     process.send_signal(number)
     process.communicate()
     assert process.returncode == status
+
+
+async def test_a_signal_after_the_last_turn_of_the_loop_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise, output would wait for ever for a process that reads nothing."""
+    monkeypatch.setattr("fstui.cli.interruption.interrupt_on_signals", lambda: None)
+    interruption = Interruption()
+    interruption.listen(lambda: None)
+    try:
+        os.kill(os.getpid(), signal.SIGTERM)
+    finally:
+        interruption.release()
+    assert (interruption.exit_code, interruption.timeout_s) == (143, READER_S)
+    stopped = asyncio.Event()
+    interruption.listen(stopped.set)
+    await stopped.wait()
+    interruption.release()
+
+
+def test_a_signal_ends_a_watch_whose_report_is_not_read() -> None:
+    reader, writer = os.pipe()
+    os.write(writer, bytes(fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)))
+    with open(reader, "rb"):
+        arguments = ["watch", "--simulate", "hdd-7200", "--seconds", "1"]
+        process: Forked[bytes] = Forked(arguments, stdout=writer, stderr=subprocess.PIPE)
+        os.close(writer)
+        assert process.stderr and process.stderr.readline()
+        process.send_signal(signal.SIGTERM)
+        process.communicate()
+    assert process.returncode == 143

@@ -190,3 +190,22 @@ for turns in range(12):
 def test_loop_ends_while_a_child_is_being_started() -> None:
     """At its end all tasks are cancelled at once, the start itself among them."""
     subprocess.run([sys.executable, "-c", ENDING], cwd=Path(fstui.__file__).parents[1], check=True, timeout=60)
+
+
+async def test_cancellation_at_the_exit_of_a_child_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In Python 3.11, asyncio.wait_for returns the result instead, and the caller goes on."""
+    child = await Child.start("measure.helpers.call")
+
+    async def exit_while_cancelled() -> int:
+        calling.cancel()
+        return 0
+
+    async def call() -> None:
+        await child.reap(60.0)
+        await asyncio.sleep(0)
+
+    monkeypatch.setattr(child, "_wait_for_exit", exit_while_cancelled)
+    calling = asyncio.ensure_future(call())
+    with pytest.raises(asyncio.CancelledError):
+        await calling
+    child.abandon()
