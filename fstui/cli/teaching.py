@@ -66,7 +66,7 @@ def lessons(name: str | None, *, teacher: bool, disks: bool, truth: bool, format
     def push_first_screens(app: FstuiApp) -> None:
         from fstui.tui.screens.lessons import LessonScreen, LessonsScreen  # noqa: PLC0415
 
-        app.push_screen(LessonsScreen(is_first=True))
+        app.push_screen(LessonsScreen())
         if chosen is not None:
             app.push_screen(LessonScreen(chosen))
 

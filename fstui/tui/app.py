@@ -64,14 +64,18 @@ class FstuiApp(App[int]):
         *,
         ascii_only: bool | None = None,
         push_first_screens: Callable[[FstuiApp], object] | None = None,
+        returns_to_storage: bool = False,
     ) -> None:
-        """``directory``: show its plan first. ``push_first_screens``: show other screens first."""
+        """``directory``: show its plan first. ``push_first_screens``: show other screens first.
+
+        ``returns_to_storage``: whether Esc at the first of these screens opens the storage screen, and not leaves.
+        """
         # textual-serve names its own driver in the environment
         super().__init__(driver_class=None if constants.DRIVER else SlowLineDriver)
         # set again here because Textual may have been imported before fstui.tui
         self.theme = os.environ.get("TEXTUAL_THEME", "ansi-dark")
         self.session = session
-        self.directory = directory
+        self._directory = directory
         self.ascii_only = is_ascii_only() if ascii_only is None else ascii_only
         self.keymap: dict[str, str] = {}
         """Keys that the user has changed, by the command's name."""
@@ -85,6 +89,7 @@ class FstuiApp(App[int]):
         self.repeated_run: Run | None = None
         self.fault: Exception | None = None
         self._push_first_screens = push_first_screens
+        self._opens_at_screen = (directory or push_first_screens) is not None and not returns_to_storage
         self._is_quitting = False
         self._theme_chosen = False
         """Whether the user has chosen a theme since the start. Then the saved theme is not shown."""
@@ -96,8 +101,8 @@ class FstuiApp(App[int]):
             # without handlers these signals would leave the terminal in raw mode
             for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
                 asyncio.get_running_loop().add_signal_handler(number, self.leave, 128 + number)
-        if self.directory is not None:
-            self.open_plan(self.directory)
+        if self._directory is not None:
+            self.open_plan(self._directory)
         if self._push_first_screens is not None:
             self._push_first_screens(self)
         self.set_interval(CLEAR_CACHES_S, clear_caches)
@@ -202,8 +207,11 @@ class FstuiApp(App[int]):
             cast("Input", prompt.first()).insert_text_at_cursor(event.character)
 
     async def action_back(self) -> None:
-        if len(self.screen_stack) > 1:
+        """Return to the previous screen. At the screen that the command opened, leave the app."""
+        if len(self.screen_stack) > 1 + self._opens_at_screen:
             self.pop_screen()
+        elif self._opens_at_screen:
+            self.leave(0)
 
     def action_help(self) -> None:
         from fstui.tui.screens.page_screen import help_screen  # noqa: PLC0415

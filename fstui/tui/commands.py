@@ -66,7 +66,7 @@ PALETTE_KEYS = (
     Command("palette.close", "escape", "", "close", "Close the palette."),
 )
 GLOSSARY = Command("app.glossary", "g", "app.glossary", "", "Explain the terms, first those of this screen.")
-BACK = Command("app.back", "escape", "back", "back", "Return to the previous screen.")
+BACK = Command("app.back", "escape", "back", "back", "Return to the previous screen. If there is none, leave fstui.")
 UP = Command("list.up", "up,k", "move(-1)", "", "Go one row up.")
 DOWN = Command("list.down", "down,j", "move(1)", "", "Go one row down.")
 TOP = Command("list.top", "home", "move(-100000)", "", "Go to the first row.")

@@ -39,9 +39,10 @@ class PreparedApp(FstuiApp):
         ascii_only: bool = False,
         directory: str | None = None,
         flags: Mapping[str, Judgement] = screens.FLAGS,
+        **options: Any,
     ) -> None:
         session = PreparedSession(machine or screens.PreparedMachine(), flags)
-        super().__init__(session, directory, ascii_only=ascii_only)
+        super().__init__(session, directory, ascii_only=ascii_only, **options)
 
     @asynccontextmanager
     async def run_test(self, **options: Any) -> AsyncGenerator[Pilot[int]]:

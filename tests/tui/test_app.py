@@ -3,6 +3,7 @@ import gc
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -23,7 +24,7 @@ from fstui.tui.app import print_result
 from fstui.tui.commands import HELP
 from fstui.tui.palette import EntryProvider
 from fstui.tui.screens.base_screen import BaseScreen
-from fstui.tui.screens.lessons import LessonScreen
+from fstui.tui.screens.lessons import LessonScreen, LessonsScreen
 from fstui.tui.screens.plan import PlanScreen
 from fstui.tui.screens.storage import StorageScreen
 from fstui.tui.widgets.lines import DrawnLines
@@ -78,6 +79,29 @@ async def test_quit_stops_the_run_and_waits_for_its_cleanup(key: str, code: int)
     assert running.cleaned
     assert app.return_value == code
     assert app.result is not None and app.result[0].id == screens.RUN.id
+
+
+@pytest.mark.parametrize(
+    ("options", "leaves"),
+    [
+        ({"directory": "/srv/data"}, True),
+        ({"push_first_screens": lambda app: app.push_screen(LessonsScreen())}, True),
+        ({"push_first_screens": lambda app: app.push_screen(LessonsScreen()), "returns_to_storage": True}, False),
+        ({}, False),
+    ],
+    ids=["a directory", "lessons", "a class", "the app"],
+)
+async def test_esc_leaves_at_the_screen_of_the_command(options: dict[str, Any], leaves: bool) -> None:
+    app = PreparedApp(ReplayMachine(screens.RUN, pace=0.0), **options)
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.action_history()
+        await pilot.pause()
+        for _ in range(len(app.screen_stack) - 1):
+            assert app.return_code is None
+            await pilot.press("escape")
+            await pilot.pause()
+        assert (app.return_code == 0) == leaves
+        assert leaves or isinstance(app.screen, StorageScreen)
 
 
 def test_a_replay_is_not_called_a_run_that_was_not_saved(capsys: pytest.CaptureFixture[str]) -> None:

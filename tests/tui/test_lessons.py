@@ -48,17 +48,6 @@ async def test_from_the_list_to_the_last_answer() -> None:
     assert (await lessons.read_taken())[lesson.name].right == 1
 
 
-@pytest.mark.parametrize("is_first", [True, False])
-async def test_esc_in_the_first_screen_ends_the_app(is_first: bool) -> None:
-    app = PreparedApp()
-    async with app.run_test(size=(80, 24)) as pilot:
-        app.push_screen(LessonsScreen(is_first=is_first))
-        await pilot.pause()
-        await pilot.press("escape")
-        await pilot.pause()
-        assert (app.return_code == 0) == is_first
-
-
 async def test_a_step_lasts_until_the_plug_is_pulled() -> None:
     app, lesson = PreparedApp(), lessons.find("power-cut")
     async with app.run_test(size=(80, 24)) as pilot:

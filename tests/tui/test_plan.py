@@ -70,23 +70,6 @@ async def test_directory_of_the_command_line_is_checked_for_activity() -> None:
         assert any("! other processes use sda now: 97\xa0% busy" in line for line in screen_lines(pilot.app))
 
 
-class Refusing(screens.PreparedMachine):
-    """A machine that refuses every directory."""
-
-    async def inspect(self, directory: str) -> TargetDirectory:
-        raise Refused(f"{directory} is not yours")
-
-
-async def test_escape_from_a_plan_selects_its_filesystem() -> None:
-    app = PreparedApp(Refusing(), directory="/boot/grub")
-    async with app.run_test(size=(80, 24)) as pilot:
-        await pilot.app.workers.wait_for_complete()
-        await pilot.pause()
-        await pilot.press("escape")
-        assert isinstance(pilot.app.screen, StorageScreen)
-        assert any(line.startswith("▌  /boot ") for line in screen_lines(pilot.app))
-
-
 class NearlyFull(ReplayMachine):
     """A replay that counts as a real host, with little more space than the run needs."""
 

@@ -90,9 +90,8 @@ def test_a_filesystem_that_is_read_only_by_nature_is_not_flagged() -> None:
 def test_the_cursor_starts_on_the_filesystem_of_a_database() -> None:
     rows = storage.entries(screens.INVENTORY, screens.FLAGS, {})
     database = RunningDatabase(pid=812, name="postgres", kind="postgresql", mounts=("/boot",))
-    assert rows[storage.initial_row(rows, None, [database])].name == "/boot"
-    assert rows[storage.initial_row(rows, "/srv/queue/x", [database])].name == "/srv/queue"
-    assert rows[storage.initial_row(rows, None)].name == "/srv/queue"
+    assert rows[storage.initial_row(rows, [database])].name == "/boot"
+    assert rows[storage.initial_row(rows)].name == "/srv/queue"
 
 
 @pytest.mark.parametrize("width", [50, 80, 120, 200])

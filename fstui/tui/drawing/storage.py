@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import posixpath
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -196,15 +195,8 @@ def entries(
     return matching + [entry for entry in unused if _contains(entry, words)]
 
 
-def initial_row(rows: Sequence[StorageEntry], directory: str | None, databases: Sequence[RunningDatabase] = ()) -> int:
-    """Return the row of the directory, or of a database, or the first that is not in memory."""
-    if directory is not None:
-        path = posixpath.join(posixpath.abspath(directory), "")
-        parents = [
-            row for row, entry in enumerate(rows) if entry.target and path.startswith(posixpath.join(entry.name, ""))
-        ]
-        if parents:
-            return max(parents, key=lambda row: len(rows[row].name))
+def initial_row(rows: Sequence[StorageEntry], databases: Sequence[RunningDatabase] = ()) -> int:
+    """Return the row of a database, or the first that is not in memory."""
     database_mounts = {mount for database in databases for mount in database.mounts}
     database_rows = (row for row, entry in enumerate(rows) if entry.target and entry.name in database_mounts)
     rows_on_devices = (row for row, entry in enumerate(rows) if not entry.in_memory)

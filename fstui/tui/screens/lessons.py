@@ -44,10 +44,8 @@ class LessonsScreen(BaseScreen):
         "nothing to this host except your lesson results."
     )
 
-    def __init__(self, pace: float = 1.0, *, is_first: bool = False) -> None:
-        """``is_first``: the app was started for the lessons, so that it ends after them."""
+    def __init__(self, pace: float = 1.0) -> None:
         super().__init__()
-        self._is_first = is_first
         self.table = DrawnTable(self._rows, id="lessons")
         self.taken: dict[str, TakenLesson] | None = None
         self.planned_runs: dict[str, list[PlannedRun]] = {}
@@ -90,12 +88,6 @@ class LessonsScreen(BaseScreen):
     @property
     def chosen(self) -> Lesson:
         return lessons.find(self.table.chosen_key or lessons.lessons()[0].name)
-
-    async def go_back(self) -> None:
-        if self._is_first:
-            self.fstui.leave(0)
-        else:
-            await super().go_back()
 
     def action_take(self) -> None:
         self.app.push_screen(LessonScreen(self.chosen, self._pace))

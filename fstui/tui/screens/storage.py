@@ -179,7 +179,7 @@ class StorageScreen(BaseScreen):
         )
         keys = [row.key for row in self.rows]
         if not self._cursor_was_moved:
-            self.selected = storage.initial_row(self.rows, self.fstui.directory, self.host_activity.databases)
+            self.selected = storage.initial_row(self.rows, self.host_activity.databases)
         elif key in keys:
             self.selected = keys.index(key)
         else:
