@@ -8,7 +8,6 @@ from pathlib import PurePath
 from typing import NamedTuple
 
 import msgspec
-from msgspec.structs import replace
 from rich.text import Text
 
 from fstui.model.at_risk import AtRisk, FileAtRisk, UnsafeMount
@@ -38,7 +37,7 @@ _BAR_CELLS, _MIB, _MIN_CACHE_SHARE = 8, 1 << 20, 0.01
 _CELL_S = 5
 """Seconds per cell of the charts. Each new cell costs many bytes to send."""
 ROWS = (
-    Column("PROGRAM", 18, gap=0, cut="middle"),
+    Column("PROGRAM", 24, gap=0, cut="middle"),
     Column("OLDEST", 10, right=True, gap=2, from_width=58),
     Column("≤ BYTES", 10, right=True, gap=2),
     Column("", _BAR_CELLS, gap=2, from_width=100),
@@ -46,7 +45,6 @@ ROWS = (
     Column("SYNCS", 7, right=True, from_width=50),
     Column("WHERE", gap=2, cut="left"),
 )
-_WIDE_SCREEN, _LONG_NAME_WIDTH = 100, 24
 
 
 class RiskView(msgspec.Struct, frozen=True):
@@ -130,8 +128,7 @@ def rows(view: RiskView, width: int, max_files: int) -> list[Text]:
         if row.directory
     ]
     cells = [(*figures, relative(path, view.target.mount_point)) for *figures, path in cells]
-    program = ROWS[0] if width < _WIDE_SCREEN else replace(ROWS[0], width=_LONG_NAME_WIDTH)
-    drawn = table(used_columns((program, *ROWS[1:]), cells, view.used_columns), cells, width)
+    drawn = table(used_columns(ROWS, cells, view.used_columns), cells, width)
     colour_meters(drawn)
     if view.state and not cells:
         state_of_files = "unsynced bytes; synced bytes are not counted" if view.unsafe else "bytes at risk"

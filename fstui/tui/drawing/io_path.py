@@ -120,13 +120,16 @@ def reach_lines(
 
 
 def expected_path(plan: Plan, target: Target, width: int, actual: SimulationParameters | None = None) -> list[Text]:
-    """Draw where the data of each step should be after a call, and the I/O path. ``actual``: a simulated disk."""
+    """Draw where data should be after a call of each step, unless that varies, and the I/O path. See `reach_lines`."""
+    from fstui.report.reach import places, reach  # noqa: PLC0415  the first screen does not draw it
+
     if not target.stack:
         return []
-    steps = [(step.name, step.settings) for step in plan.steps if not step.skip]
-    reach = reach_lines(steps, target, width, actual=actual) if steps else []
+    known = [step for step in plan.steps if not step.skip and reach(step.settings, target, places(target))]
+    steps = [(step.name, step.settings) for step in known]
+    bars = reach_lines(steps, target, width, actual=actual) if steps else []
     title = [rule(width, ACTUAL_REACH if actual else EXPECTED_REACH, REACH_LEGEND)] if steps else []
-    return [*title, *reach, rule(width, "I/O path"), *tree(target, width)]
+    return [*title, *bars, rule(width, "I/O path"), *tree(target, width)]
 
 
 def _reach_bar(data: Reach | None, places: Sequence[DataPlace], cells: int, width: int) -> list[StyledText]:

@@ -55,7 +55,7 @@ class AtRiskScreen(LiveWatchScreen):
 
     def compose(self) -> ComposeResult:
         yield self.lines("title", lambda width, _: [drawing.title(self.view, width)], classes="line")
-        yield self.lines("total", self._draw_total, shrinks_late=True)
+        yield self.lines("total", lambda width, _: drawing.total(self.view, width), shrinks_late=True)
         with ItemGrid(id="both"):
             yield self.lines("files", self._draw_files, frame=True, shrinks_late=True)
             yield self.lines("path", self._draw_path, classes="huge", frame=True, shrinks_late=True)
@@ -72,9 +72,6 @@ class AtRiskScreen(LiveWatchScreen):
             self.view = RiskView(self.view.target, event.second, event.limits, event.unsafe, used)
             self._recent.add(event.second.elapsed_s - self._recent.end_s, drawing.moment_of(event.second))
             self.redraw()
-
-    def _draw_total(self, width: int, height: int) -> list[Text]:
-        return drawing.total(self.view, width)
 
     def _draw_files(self, width: int, height: int) -> list[Text]:
         top = [rule(width, "files and directories")] if self.part("files").has_frame else []
