@@ -129,7 +129,10 @@ class _Calling(subprocess.Popen[bytes]):
         if args != children.command("measure.helpers.call"):
             super()._execute_child(args, *options)  # type: ignore[misc]
             return
+        # Python ignores an exception of a signal handler that runs in a hook of os.fork
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         self.pid = os.fork()
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         if not self.pid:
             _call_function(options[9], options[12], options[14])
         self._child_created = True
