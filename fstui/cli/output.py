@@ -91,7 +91,9 @@ def silence_stdout() -> None:
 def say(sentence: str) -> None:
     """Write a line to stderr, unless stderr is closed or no process reads it. Erase the status line first."""
     clear_status()
-    _write_stderr(f"{_wrap_for_stderr(sentence)}\n")
+    columns = _columns(sys.stderr)  # a long word stays whole, so that it can be copied
+    text = "\n".join(wrap(sentence, columns)) if columns else escape_controls(sentence)
+    _write_stderr(f"{text}\n")
 
 
 _status_is_drawn = False
@@ -127,12 +129,6 @@ def _write_stderr(text: str) -> None:
         if sys.stderr is not None and is_writable(sys.stderr.fileno()):
             # not print: a signal handler may call this function while print runs, which is not reentrant
             os.write(sys.stderr.fileno(), _encode(text, sys.stderr))
-
-
-def _wrap_for_stderr(sentence: str) -> str:
-    """If stderr is a terminal, break the sentence between words. A long word stays whole, so that it can be copied."""
-    columns = _columns(sys.stderr)
-    return "\n".join(wrap(sentence, columns)) if columns else escape_controls(sentence)
 
 
 def is_terminal(stream: IO[str] | None) -> bool:

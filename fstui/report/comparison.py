@@ -250,9 +250,11 @@ def ratio_of(first: Side, other: Side, name: str) -> Ratio | None:
     first_rates, rates = first.rates(name), other.rates(name)
     if not first_rates or not rates:
         return None
-    common_rounds = first_rates.keys() & rates.keys() if _alternated(first, other) else set[int]()
+    a, b = first.rounds[0].round, other.rounds[0].round
+    alternated = a is not None and b is not None and a.series == b.series
+    common_rounds = first_rates.keys() & rates.keys() if alternated else set[int]()
     pairs = [(first_rates[number], rates[number]) for number in common_rounds]
-    ratios = [b / a for a, b in pairs or product(first_rates.values(), rates.values())]
+    ratios = [later / earlier for earlier, later in pairs or product(first_rates.values(), rates.values())]
     factor = median(rates.values()) / median(first_rates.values())
     rounds = len(pairs) or min(len(first_rates), len(rates))
     return Ratio(factor, min(ratios), max(ratios), rounds, bool(pairs)) if rounds > 1 else Ratio(factor)
@@ -288,11 +290,6 @@ def changes_section(before: Run, now: Run) -> Section:
         for earlier, step in _pairs(before, now)
     )
     return Section(headline(before, now), ("", moment(before.started_at), "now", ""), rows, labelled=True)
-
-
-def _alternated(first: Side, other: Side) -> bool:
-    a, b = first.rounds[0].round, other.rounds[0].round
-    return a is not None and b is not None and a.series == b.series
 
 
 def remarks(ranked: Sequence[Rank]) -> Iterator[str]:

@@ -89,11 +89,8 @@ def _record(target: Target, judgements: Judgements) -> tuple[Value, ...]:
 
 
 def _media(target: Target) -> str:
-    return " + ".join(dict.fromkeys(medium(node) or _unknown_medium(node) for node in target.lowest))
-
-
-def _unknown_medium(node: Node) -> str:
-    return f"unknown ({node.link})" if node.link else node.layer
+    unknown = ((node, f"unknown ({node.link})" if node.link else node.layer) for node in target.lowest)
+    return " + ".join(dict.fromkeys(medium(node) or text for node, text in unknown))
 
 
 def _defects(filesystems: Sequence[Target], judgements: Judgements) -> list[tuple[list[str], Finding]]:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from msgspec.structs import astuple
 
 from fstui.model.quantities import counted, duration_ns, percent, seconds, size
-from fstui.model.recording import Bucket, Incident, WhatHappened, is_outside, span
+from fstui.model.recording import Bucket, WhatHappened, is_outside, span
 from fstui.report.latency_map import LogScale, round_bounds, ticks
 from fstui.report.sections import Report, Row, Section, number_cell, right_cell
 from fstui.report.text import NONE, sparkline
@@ -83,7 +83,7 @@ CHARTS = (
 
 def what_happened_report(answer: WhatHappened) -> Report:
     """Return the incidents, or a sentence if there are none; then charts and the table."""
-    lines = [incident_line(incident) for incident in answer.incidents] or [answer.sentence]
+    lines = [f"{span(each.start, each.end)}: {each.sentence}" for each in answer.incidents] or [answer.sentence]
     heading = "Incidents, the longest waits first" if len(answer.incidents) > 1 else ""
     rows = tuple(map(_row, answer.buckets))
     too_many = len(rows) > MAX_ROWS
@@ -99,11 +99,6 @@ def what_happened_report(answer: WhatHappened) -> Report:
         Section(lines=(hint,) if hint else (), only_on_terminal=True),
     )
     return Report(_title(answer), sections, answer, values)
-
-
-def incident_line(incident: Incident) -> str:
-    """Return an incident with its time: ``03:11:40–03:12:25: etcd (pid 812) waited 38 s …``."""
-    return f"{span(incident.start, incident.end)}: {incident.sentence}"
 
 
 def _title(answer: WhatHappened) -> str:

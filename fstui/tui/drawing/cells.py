@@ -249,13 +249,10 @@ def side_by_side(columns: Iterable[Sequence[Text]], width: int) -> list[Text]:
     return [Text.assemble(*row, end="") for row in rows]
 
 
-def _wrap(text: str, width: int, indent: str = "", first: str = "") -> list[str]:
-    return fold(text, max(width, 20), first, indent) or [first]
-
-
 def paragraph(text: str, width: int, lead: str = " " * _INSET, style: str = "") -> list[Text]:
     """Draw wrapped text with a blank cell on the right. ``lead`` starts the first line. The others are indented."""
-    return [line((part, style)) for part in _wrap(text, width - 1, " " * len(lead), lead)]
+    parts = fold(text, max(width - 1, 20), lead, " " * len(lead)) or [lead]
+    return [line((part, style)) for part in parts]
 
 
 def name_lines(texts: Sequence[tuple[str, str]], width: int) -> list[Text]:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from rich.cells import cell_len
 from rich.text import Text
 
-from fstui.model.judgement import NOT_TRUSTED, TOO_SLOW, Finding, Speed
+from fstui.model.judgement import NOT_TRUSTED, TOO_SLOW, Finding
 from fstui.model.run import Run
 from fstui.model.steps import Step
 from fstui.report import comparison, databases, figures, io_path, references, replicas
@@ -135,7 +135,11 @@ def details(run: Run, earlier: Run | None = None) -> list[Detail]:
         extras.append(Detail(name, partial(section_lines, summed_up)))
     if run.speed.sentence:
         answers = is_trusted and is_slow
-        extras.append(Detail("is it slow?", page=IS_IT_SLOW, answers=answers, finding=_about_speed(run.speed)))
+        about_speed = Finding(  # in the form of a finding, so that it is drawn like one
+            rule=IS_IT_SLOW, verdict=None, confidence="low", scope="storage", title=run.speed.title,
+            sentence=run.speed.sentence, evidence=run.speed.evidence, next=run.speed.next,
+        )  # fmt: skip
+        extras.append(Detail("is it slow?", page=IS_IT_SLOW, answers=answers, finding=about_speed))
     if run.fit:
         with_threshold, without_threshold = products.sections(run)
         if not with_threshold.empty:
@@ -157,14 +161,6 @@ def details(run: Run, earlier: Run | None = None) -> list[Detail]:
     titled.append(("published rates", references.run_references(run)))
     extras += [Detail(name, partial(section_lines, section)) for name, section in titled if not section.empty]
     return sorted(extras, key=lambda detail: not detail.answers)
-
-
-def _about_speed(speed: Speed) -> Finding:
-    """Return the answer about speed in the form of a finding, so that it is drawn like one."""
-    return Finding(
-        rule=IS_IT_SLOW, verdict=None, confidence="low", scope="storage", title=speed.title, sentence=speed.sentence,
-        evidence=speed.evidence, next=speed.next,
-    )  # fmt: skip
 
 
 def _products(section: Section, width: int) -> list[Text]:
