@@ -48,12 +48,6 @@ class PoolStatus(NamedTuple):
     state: tuple[Reading, ...]
 
 
-def pool_statuses(tool_outputs: ToolOutputs) -> Mapping[str, PoolStatus]:
-    commands = [command for command in tool_outputs if command.startswith("zpool status ")]
-    statuses = (_parse_status(command, tool_outputs[command].output) for command in commands)
-    return {status.name: status for status in statuses if status.name}
-
-
 def _parse_status(command: str, output: str) -> PoolStatus:
     head, _, config = output.partition("\nconfig:")
     fields = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in head.split("\n"))}
@@ -97,7 +91,9 @@ class Pools:
 
     def __init__(self, sources: Sources) -> None:
         self._sources = sources
-        self._statuses = pool_statuses(sources.tool_outputs)
+        outputs = sources.tool_outputs.items()
+        statuses = [_parse_status(line, result.output) for line, result in outputs if line.startswith("zpool status ")]
+        self._statuses = {status.name: status for status in statuses if status.name}
         self._descriptions: dict[str, LayerDescription] = {}
         self.properties = read_properties(sources.tool_outputs)
 
