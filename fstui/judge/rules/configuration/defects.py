@@ -41,5 +41,6 @@ def _placeholder_texts(case: Case, match: FoundDefect) -> dict[str, str]:
         "rate": f" ({rate})" if rate else "",
         "early_return": rate or "a sync returns before the data is safe",
         "check_controller": words.CHECK_CONTROLLER,
+        "until_then": words.UNTIL_THEN,
         **match.hit.replacements,
     }

@@ -41,6 +41,8 @@ def test_finding_is_as_the_file_describes(name: str, outcome: str) -> None:
     confidences = {expected.confidence, *(("low",) if expected.low_unless_verified else ())}
     assert said.verdict == expected.verdict and said.confidence in confidences
     assert said.sentence.endswith(".") and said.evidence and said.next
+    if said.verdict == "cannot-tell":
+        assert said.next[-1].startswith("Until then") or "Copy the data" in said.next[0]
     assert not any(mark in text for text in (said.title, said.sentence, *said.next) for mark in "{}\n")
 
 
