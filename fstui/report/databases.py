@@ -263,7 +263,7 @@ def _pair(counts: figures.Counts, durable: DatabaseStep, lossy: DatabaseStep) ->
     return (
         f"{durable.server.title} {durable.workload}",
         rate(durable.tps),
-        rate(lossy.tps) + (", CPU-bound" if lossy.figures.limited_by_processor else ""),
+        "CPU-bound " * lossy.figures.limited_by_processor + rate(lossy.tps),
         f"{ratio(lossy.tps / durable.tps)} ×" if durable.tps else NONE,
         f"{flushes(counts, durable)} → {flushes(counts, lossy)}",
     )
