@@ -16,6 +16,7 @@ from fstui.model.quantities import duration_ns
 from fstui.model.run import Evidence
 from fstui.model.settings import Settings
 from fstui.model.steps import Latency, Step, TimelinePoint
+from fstui.report.figures import lowest_counters
 
 QUARTER_OCTAVE = 2**0.25
 """The ratio between the upper and the lower end of a cell of ``TimelinePoint.spread``."""
@@ -187,8 +188,7 @@ def _published_ns(case: Case, settings: Settings) -> float | None:
 
 def _idle_flush_ns(evidence: Evidence) -> float | None:
     """Return the mean time of a flush of other processes on the lowest device before the run."""
-    lowest = {node.id for node in evidence.target.lowest} if evidence.target else set()
-    devices = (device for device in (evidence.idle.counters if evidence.idle else ()) if device.device in lowest)
+    devices = lowest_counters(evidence.idle.counters if evidence.idle else (), evidence.target)
     means = (device.flush_ms * 1e6 / device.flushes for device in devices if device.flushes and device.flush_ms)
     return next(means, None)
 

@@ -113,13 +113,10 @@ def footer(commands: Iterable[Command], keymap: Mapping[str, str], width: int) -
     """
     last = (*_ALWAYS_IN_FOOTER, PALETTE.id)
     shown = [command for command in commands if command.label]
-    shown.sort(key=lambda command: last.index(command.id) if command.id in last else -1)
-    shown.sort(key=lambda command: command.keys != "enter")
+    shown.sort(key=lambda command: (command.keys != "enter", last.index(command.id) if command.id in last else -1))
     keys = {command.id: key_name(command, keymap) for command in shown}
-    essential = [command for command in shown if command.id in _ALWAYS_IN_FOOTER]
-    palette = [command for command in shown if command.id == PALETTE.id]
-    screen_commands = [command for command in shown if command not in (*essential, *palette)]
-    by_importance = [*essential, *screen_commands[:1], *palette, *screen_commands[1:]]
+    own = [command for command in shown if command.id not in last]
+    by_importance = sorted(shown, key=lambda command: (command in own[1:], command.id == PALETTE.id, command in own))
     widths = {command: len(keys[command.id]) + len(command.label) + 1 for command in shown}
     padding = 2 * any(command.keys == "enter" for command in shown)
 
