@@ -49,11 +49,15 @@ def _open_new(name: str, parent_fd: int, path: str) -> int:
     try:
         if os.fstat(fd).st_dev != os.fstat(parent_fd).st_dev or os.listdir(fd) or not is_own(fd):
             raise NotOwn(errno.ESTALE, "another directory has taken its place", path)
-        os.close(os.open(MARK, CREATE_FLAGS, 0o600, dir_fd=fd))
+        _mark(fd)
     except BaseException:
         os.close(fd)
         raise
     return fd
+
+
+def _mark(fd: int) -> None:
+    os.close(os.open(MARK, CREATE_FLAGS, 0o600, dir_fd=fd))
 
 
 def is_own(fd: int) -> bool:
@@ -125,6 +129,10 @@ def remove(fd: int) -> None:
         name = os.path.basename(path)
         if os.path.samestat(os.stat(name, dir_fd=parent_fd, follow_symlinks=False), os.fstat(fd)):
             os.rmdir(name, dir_fd=parent_fd)
+    except OSError as error:
+        if error.errno in (errno.ENOTEMPTY, errno.EEXIST):  # a killed process created a file when its disk answered
+            _mark(fd)
+        raise
     finally:
         os.close(parent_fd)
 

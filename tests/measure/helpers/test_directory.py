@@ -415,6 +415,24 @@ def test_removal_is_tried_again_while_a_program_ends(monkeypatch: pytest.MonkeyP
     assert answers == []
 
 
+def test_file_that_a_killed_probe_creates_late_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The open(2) of a killed process may return when the disk answers, while its directory is being removed."""
+    path = tmp_path / f"{own_directory.PREFIX}late"
+    fd, rmdir = create(str(path)), os.rmdir
+
+    def rmdir_after_the_probe(name: str, *, dir_fd: int) -> None:
+        monkeypatch.setattr(os, "rmdir", rmdir)
+        (path / "data-1").touch()
+        rmdir(name, dir_fd=dir_fd)
+
+    monkeypatch.setattr(os, "rmdir", rmdir_after_the_probe)
+    with pytest.raises(OSError, match="not empty"):
+        own_directory.remove(fd)
+    own_directory.remove(fd)
+    os.close(fd)
+    assert not path.exists()
+
+
 @pytest.mark.parametrize("fails", [False, True], ids=["another's", "unknown owner"])
 def test_a_directory_that_is_not_own_leaves_no_descriptor(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: bool
