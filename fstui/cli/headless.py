@@ -47,6 +47,8 @@ from fstui.runs.runner import RunInProgress
 from fstui.runs.site import Site
 
 _BAR_WIDTH = 30
+WAIT_LIMIT_S = 10.0
+"""How long a step may wait before a line on stderr says so, if stderr is not a terminal."""
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -233,6 +235,7 @@ class Narration:
         self._prints_verdict = on_stdout != "plain"  # the plain result on the same terminal contains the verdict
         self._redraws = on_stdout != "events" and can_redraw()
         self._configuration_printed = False
+        self._wait_limit_s = WAIT_LIMIT_S
         self._evidence = Evidence(target=target)
         if self._redraws:
             draw_status("watching the idle devices")
@@ -240,6 +243,8 @@ class Narration:
     def on_event(self, event: Event) -> None:
         if self._redraws:
             self._draw(event)
+        else:
+            self._report_wait(event)
         self._print(event)
 
     def _print(self, event: Event) -> None:
@@ -269,19 +274,42 @@ class Narration:
 
     def _draw(self, event: Event) -> None:
         match event:
-            case IdleMeasured():
-                draw_status("starting")
-            case StepPreparing(name=name, server_s=server_s) if server_s:
-                draw_status(f"{name}: starting its server, {seconds(server_s)}")
-            case StepPreparing(name=name, done=done, total=total, silent_s=silent_s):
-                silence = f", no answer for {seconds(silent_s)}" if silent_s else ""
-                draw_status(f"{name}: writing its file{silence}{_bar(done, total)}")
-            case StepStarted(name=name):
-                draw_status(name)
+            case StepPreparing(done=done, total=total):
+                draw_status(f"{self._status(event)}{_bar(done, total)}")
             case StepProgressed(snapshot=now):
-                draw_status(f"{self._progress(now)}{_bar(now.elapsed_s, now.length_s)}")
+                draw_status(f"{self._status(event)}{_bar(now.elapsed_s, now.length_s)}")
+            case IdleMeasured() | StepStarted():
+                draw_status(self._status(event))
             case RunFinished():
                 clear_status()
+
+    def _report_wait(self, event: Event) -> None:
+        """Print what a step waits for, after WAIT_LIMIT_S and whenever that time has doubled."""
+        match event:
+            case StepPreparing(silent_s=silent_s, server_s=server_s):
+                waited_s = silent_s + server_s
+            case StepProgressed(snapshot=now):
+                waited_s = now.stall.elapsed_s if now.stall else 0.0
+            case _:
+                waited_s = 0.0
+        if not waited_s:
+            self._wait_limit_s = WAIT_LIMIT_S
+        elif waited_s >= self._wait_limit_s:
+            self._wait_limit_s = 2 * waited_s
+            say(self._status(event))
+
+    def _status(self, event: Event) -> str:
+        match event:
+            case StepPreparing(name=name, server_s=server_s) if server_s:
+                return f"{name}: starting its server, {seconds(server_s)}"
+            case StepPreparing(name=name, silent_s=silent_s):
+                return f"{name}: writing its file{f', no answer for {seconds(silent_s)}' if silent_s else ''}"
+            case StepProgressed(snapshot=now):
+                return self._progress(now)
+            case StepStarted(name=name):
+                return name
+            case _:
+                return "starting"
 
     def _progress(self, now: Snapshot) -> str:
         if now.stall:

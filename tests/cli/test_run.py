@@ -10,15 +10,17 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from fstui.cli.headless import Narration
 from fstui.cli.options import is_failure
 from fstui.measure.kinds.documents import decode_run
 from fstui.model.declaration import Declaration
+from fstui.model.events import StepPreparing
 from fstui.model.judgement import Answer, Speed
 from fstui.model.run import Run
 from fstui.runs.session import Session
 from fstui.state import files, paths, runs, user_data
 from tests.cli.conftest import Fstui, command, nothing_left, refusal
-from tests.factories import saved_runs
+from tests.factories import saved_runs, screens
 from tests.real import headless
 
 
@@ -36,6 +38,20 @@ def test_the_document_goes_to_stdout_and_is_saved(fstui: Fstui, scenario: str, t
     story = done.stderr.decode()
     assert str(target) in story and "fdatasync" in story and run.verdict.upper().replace("-", " ") in story
     assert nothing_left(target)
+
+
+def test_a_log_says_what_a_step_waits_for(capfd: pytest.CaptureFixture[str]) -> None:
+    narration = Narration(screens.PLAN, screens.DATA, stdout_format=None)
+    preparing = StepPreparing(index=0, name="fdatasync", done=0, total=1)
+    for waited_s in (0.0, 2.0, 10.0, 19.0, 20.0, 0.0, 11.0):
+        narration.on_event(replace(preparing, silent_s=waited_s))
+    narration.on_event(replace(preparing, server_s=25.0))
+    assert capfd.readouterr().err.splitlines() == [
+        "fdatasync: writing its file, no answer for 10.0 s",
+        "fdatasync: writing its file, no answer for 20.0 s",
+        "fdatasync: writing its file, no answer for 11.0 s",
+        "fdatasync: starting its server, 25.0 s",
+    ]
 
 
 def test_plain_is_the_default_without_colours(fstui: Fstui, scenario: str, target: Path) -> None:
