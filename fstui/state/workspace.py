@@ -38,11 +38,6 @@ class HeldDirectory(NamedTuple):
     device: int
     inode: int
 
-    @classmethod
-    def from_path(cls, path: Path) -> HeldDirectory:
-        status = path.stat()
-        return cls(str(path), status.st_dev, status.st_ino)
-
     @property
     def as_settings(self) -> dict[str, Any]:
         """Return the settings for child programs that enter the directory (``fstui.measure.wire.own_directory``)."""

@@ -23,7 +23,7 @@ from fstui.runs import scenarios
 from fstui.runs.machine.base import NoTrace, StepTracing
 from fstui.runs.machine.local import LocalMachine
 from fstui.runs.stepping import StepRunner
-from fstui.state.workspace import HeldDirectory
+from tests.factories.directories import held
 
 FILE_BYTES = 4 << 20
 OVERWRITE = ("--rw=randwrite", "--norandommap", "--randrepeat=0", "--overwrite=1", f"--size={FILE_BYTES}")
@@ -111,7 +111,7 @@ async def step_of(
     settings = replace(settings, max_bytes_per_s=1 << 40)
     planned = PlannedStep(name="bench", settings=settings)
     runner = StepRunner(0, planned, machine, stack, _ignore, trace=trace or NoTrace())
-    step = await runner.run(HeldDirectory.from_path(Path(directory)), report_facts=False)
+    step = await runner.run(held(Path(directory)), report_facts=False)
     if step.status not in ("finished", "disturbed"):  # delays on a busy host show in its wall time
         sys.exit(f"{settings}: the step {step.status}: {step.error}")
     return step

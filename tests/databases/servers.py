@@ -21,7 +21,7 @@ from fstui.measure.kinds.servers import KINDS, Server
 from fstui.measure.kinds.sysbench import Sysbench, SysbenchFigures
 from fstui.model.run import Run
 from fstui.model.steps import Step
-from fstui.state.workspace import HeldDirectory
+from tests.factories.directories import held
 from tests.real import headless
 
 MYSQL = Path(os.environ.get("FSTUI_MYSQL", "/var/tmp/fstui-mysql"))
@@ -102,7 +102,7 @@ async def existing_server(kind: str, directory: Path, **options: Any) -> AsyncIt
     directory.mkdir()
     directory.chmod(0o755)
     settings = msgspec.convert({"server": kind, "options": options}, Sysbench)
-    server = await ThrowawayServer.open(settings, workspace=HeldDirectory.from_path(directory), run_id="test", number=1)
+    server = await ThrowawayServer.open(settings, workspace=held(directory), run_id="test", number=1)
     # reached by its path, not through the working directory of a run
     socket = server.connection.socket.replace(CWD, str(directory), 1)
     server.connection = replace(server.connection, socket=socket)

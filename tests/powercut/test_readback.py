@@ -15,13 +15,20 @@ from fstui.measure.wire.own_directory import POWER_CUT_PREFIX
 from fstui.powercut.output import RecordDatabase, fill_database
 from fstui.powercut.readback import WriterComparison
 from fstui.powercut.records import END_REASON_FILE, LOSS_KINDS, Stream, WriteMethod
-from fstui.state.workspace import HeldDirectory
+from tests.factories.directories import held
 from tests.powercut.honest import BLOCK, RUN, at, replace, stream, write_files
 
 
 def request(directory: Path, streams: list[Stream], last: dict[int, int], copies: Path) -> dict[str, Any]:
-    held = HeldDirectory.from_path(copies).as_settings
-    return {"directory": str(directory), "run": RUN, "streams": streams, "last": last, "servers": {}, "copies": held}
+    copies_settings = held(copies).as_settings
+    return {
+        "directory": str(directory),
+        "run": RUN,
+        "streams": streams,
+        "last": last,
+        "servers": {},
+        "copies": copies_settings,
+    }
 
 
 def read_back(directory: Path, streams: list[Stream], last: dict[int, int]) -> list[dict[str, Any]]:

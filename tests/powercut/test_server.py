@@ -15,9 +15,9 @@ from fstui.databases.record_server import server_settings
 from fstui.measure import children
 from fstui.measure.probes import own_filesystem
 from fstui.powercut.records import Stream
-from fstui.state.workspace import HeldDirectory
 from tests import prefork
 from tests.databases.servers import require
+from tests.factories.directories import held
 from tests.real import headless
 from tests.real.disks import unmount
 
@@ -112,7 +112,7 @@ def test_server_that_never_starts_here_proves_nothing(tmp_path: Path) -> None:
     settings: dict[str, Any] = {**asyncio.run(server_settings("postgresql")), "argv": ["/bin/false"]}
     (tmp_path / "w0").mkdir()
     stream = Stream.make(0, "fdatasync", "postgresql", 4096, 8192)
-    copies = HeldDirectory.from_path(tmp_path).as_settings
+    copies = held(tmp_path).as_settings
     request = {"directory": str(tmp_path), "run": "00" * 8, "streams": [stream], "last": {0: 2}, "copies": copies}
     done = subprocess.run(
         children.command("powercut.readback"), input=json.dumps({**request, "servers": {"postgresql": settings}}),

@@ -13,8 +13,8 @@ from fstui.runs.cpu_meter import CpuMeter
 from fstui.runs.machine.base import StepServer
 from fstui.runs.serving import DatabaseServers
 from fstui.state import ledger
-from fstui.state.workspace import HeldDirectory
 from tests.databases import servers
+from tests.factories.directories import held
 
 
 class SlowToEnd:
@@ -36,7 +36,7 @@ STEP = PlannedStep(name="next", settings=Sysbench(server="mariadb"))
 
 @pytest.fixture
 def serving(tmp_path: Path) -> DatabaseServers:
-    return DatabaseServers("run", HeldDirectory.from_path(tmp_path))
+    return DatabaseServers("run", held(tmp_path))
 
 
 async def test_a_missing_tool_fails_its_step_only(serving: DatabaseServers, monkeypatch: pytest.MonkeyPatch) -> None:

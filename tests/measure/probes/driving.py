@@ -23,6 +23,7 @@ from fstui.model.steps import Step
 from fstui.runs.machine.local import LocalMachine
 from fstui.runs.stepping import StepRunner
 from fstui.state.workspace import HeldDirectory
+from tests.factories.directories import held
 
 
 def measure_step(
@@ -30,7 +31,7 @@ def measure_step(
 ) -> Step:
     """Run a step with these settings on this host."""
     runner = StepRunner(0, PlannedStep(name="step", settings=settings), LocalMachine(), (), hear)
-    return asyncio.run(runner.run(HeldDirectory.from_path(directory), report_facts=facts))
+    return asyncio.run(runner.run(held(directory), report_facts=facts))
 
 
 DEADLINE_S = 60.0
@@ -66,7 +67,7 @@ class RunningProbe:
         self.heard: list[Frame | Samples] = []
         self._frames = self._read()
         asked = SyncWrites(**{"file_bytes": 1 << 20, "seconds": 0.05, **settings})
-        here = (meant or HeldDirectory.from_path(directory)).as_settings
+        here = (meant or held(directory)).as_settings
         self.say(json.dumps({**asdict(asked), **here, "path": "data", "facts": facts}))
 
     def say(self, line: str) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from fstui.measure.probes.files import MAX_POOL_BLOCKS, Blocks, offsets
 from fstui.measure.probes.writers import SEND_INTERVAL_NS
-from fstui.state.workspace import HeldDirectory
+from tests.factories.directories import held
 from tests.measure.probes.driving import RunningProbe
 from tests.real import without_calls
 from tests.real.disks import unmount
@@ -326,7 +326,7 @@ def test_symbolic_link_is_not_followed(tmp_path: Path) -> None:
 def test_replaced_directory_is_not_written_to(tmp_path: Path, other: bool) -> None:
     run = tmp_path / "run"
     run.mkdir()
-    meant = HeldDirectory.from_path(run)
+    meant = held(run)
     run.rename(tmp_path / "moved")
     if other:
         (tmp_path / "precious").mkdir()
