@@ -30,7 +30,6 @@ from fstui.tui.widgets.lines import Slices
 from fstui.tui.widgets.table import DrawnTable, TableContent
 
 MIN_MAP_LINES = 8
-_MEASURED = "what was measured"
 _STEP_LENGTHS = "A step ends early if it has written enough data, and late if it has completed too few operations."
 _ENTER_LABELS = {"predict": "start", "run": "compare", "question": "end"}
 
