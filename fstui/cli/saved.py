@@ -96,7 +96,7 @@ def delete(runs: tuple[str, ...], yes: bool) -> None:
 @format_option(*formats.names())
 @output_option()
 def show(reference: str, again: bool, format_: str, output: Path | None) -> None:
-    """Print a saved run. RUN is a run id, the beginning of one, a file, or 'last'.
+    """Print a saved run. RUN is a run id, the beginning of one, a file, or 'last': the run that was saved last.
 
     RUN may also be the directory of a power-cut campaign. fstui then prints the report of the campaign, even while the
     campaign runs.

@@ -2,6 +2,7 @@
 
 import math
 import re
+import time
 from collections.abc import Collection
 from datetime import datetime
 from itertools import islice
@@ -80,7 +81,7 @@ def find(reference: str) -> Path:
     if reference == NEWEST:
         if not saved_files:
             raise RunNotFound(f"no run is saved in {paths.runs_dir()} yet")
-        return saved_files[0]
+        return max(saved_files, key=_save_order)
     exact_matches = [path for path in saved_files if reference in (path.name, path.stem, _id(path))]
     matches = exact_matches or [path for path in saved_files if reference and _id(path).startswith(reference)]
     if len(matches) == 1:
@@ -217,13 +218,21 @@ def _summary(outline_file: OutlineFile, note: str, running_ids: Collection[str])
 
 
 def _files() -> list[Path]:
-    """Return the files of saved runs, newest first, and then all files with other names. So ``last`` is a saved run if
-    there is one."""
+    """Return the files of saved runs, newest first, and then all files with other names."""
     try:
         files = [path for path in paths.runs_dir().iterdir() if path.suffix == ".json" and path.name[0] != "."]
     except OSError:
         return []
     return sorted(files, key=lambda path: (bool(_NAME.fullmatch(path.name)), path.name), reverse=True)
+
+
+def _save_order(path: Path) -> tuple[bool, bool, float, str]:
+    """Return a sort key: other files, then runs from the future, whose clock was wrong, then runs by time of saving."""
+    try:
+        saved_s = path.stat().st_mtime
+    except OSError:
+        saved_s = 0.0
+    return bool(_NAME.fullmatch(path.name)), saved_s <= time.time(), saved_s, path.name
 
 
 def _id(path: Path) -> str:

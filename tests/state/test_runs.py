@@ -21,6 +21,7 @@ from fstui.state import files, ledger, outlines, paths, runs, user_data
 from fstui.state.files import write_atomically
 from fstui.state.outlines import RunNotFound, TimeLimitExpired, UnreadableRun
 from tests.factories import saved_runs
+from tests.factories.samples import RUN
 
 
 def a_run(run_id: str, second: int = 0, path: str = "/srv") -> Run:
@@ -74,8 +75,8 @@ def test_a_run_is_found_by_path(tmp_path: Path) -> None:
 
 
 def test_last_is_the_newest_run_and_never_a_foreign_file() -> None:
-    saved_runs.save(a_run("newest", 30))
     saved_runs.save(a_run("zzz", 10))
+    saved_runs.save(a_run("newest", 30))
     (paths.runs_dir() / "zzz.json").write_text("{}")
     assert saved_runs.load("last").id == "newest"
 
@@ -85,6 +86,15 @@ def test_an_ambiguous_prefix_names_the_runs() -> None:
     saved_runs.save(a_run("k3zzzz", 1))
     with pytest.raises(RunNotFound, match=r"matches 2 saved runs \(k3zzzz, k3f9a1\)"):
         saved_runs.load("k3")
+
+
+@pytest.mark.parametrize("offset_s", [-10, 3600], ids=["another time zone", "a wrong clock"])
+def test_last_is_the_run_that_was_saved_last(offset_s: float) -> None:
+    """The name of a file contains the local time of the start, which may be in the future."""
+    future = saved_runs.save(replace(RUN, id="future", started_at="2126-11-20T03:12:44+00:00"))
+    saved_s = saved_runs.save(a_run("saved")).stat().st_mtime
+    os.utime(future, (saved_s, saved_s + offset_s))
+    assert saved_runs.load("last").id == "saved"
 
 
 @pytest.mark.parametrize("reference", ["", "nothing", "last", "k3f9a1.json", "/nowhere/x.json", "~nobody-here/x"])
