@@ -235,3 +235,12 @@ def test_a_sparkline_has_only_the_gaps_of_the_data() -> None:
     scale = charts.p99_scale([whole, gap])
     assert set(charts.sparkline(whole, 90, scale)) == {"▁"}
     assert charts.sparkline(gap, 20, scale).count(" ") == pytest.approx(17, abs=1)
+
+
+def test_a_step_that_stalls_at_its_first_operation_has_a_map() -> None:
+    """Its timeline contains counters only."""
+    waiting = tuple(TimelinePoint(t_s=float(at), ops=0, flushes=1) for at in range(8))
+    stall = PendingOperation(call="pwrite64", elapsed_s=7.7)
+    view = LatencyView(waiting, elapsed_s=7.7, length_s=8.0, stall=stall)
+    assert [text.plain for text in latency.chart(view, 80, 12)] == drawn(view, 80, 12)
+    assert sum("▲" in text for text in drawn(view, 80, 12)) == 1

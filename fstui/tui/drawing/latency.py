@@ -148,7 +148,7 @@ def chart(view: LatencyView, width: int, height: int, rates_name: str | None = N
 
     ``rates_name``: draw the operations per second, with this name, below the p95 if there is room.
     """
-    if any(point.p99_ns or point.max_ns for point in view.timeline) or not view.timeline:
+    if any(point.p99_ns or point.max_ns for point in view.timeline) or not any(point.p50_ns for point in view.timeline):
         return heat_map(view, width, height)
     below: list[Text] = []
     if rates_name and height >= _MIN_TWO_CHARTS_LINES:
