@@ -27,7 +27,7 @@ from fstui.tui.screens.result import ResultScreen
 from fstui.tui.screens.storage import StorageScreen
 from tests.factories import runs, screens
 from tests.tui.conftest import PreparedApp
-from tests.tui.screen import screen_lines
+from tests.tui.screen import press, screen_lines
 
 
 def replayed(directory: str | None = "/srv/data") -> PreparedApp:
@@ -98,6 +98,18 @@ async def planned(pilot: Pilot[int]) -> list[str]:
     await pilot.app.workers.wait_for_complete()
     await pilot.pause()
     return screen_lines(pilot.app)
+
+
+async def test_a_refill_keeps_the_position_of_the_notes() -> None:
+    async with replayed().run_test(size=(60, 20)) as pilot:
+        top = await planned(pilot)
+        scrolled = await press(pilot, "pagedown")
+        assert scrolled != top
+        screen = pilot.app.screen
+        assert isinstance(screen, PlanScreen)
+        screen.scenarios.refill()
+        await pilot.pause()
+        assert screen_lines(pilot.app) == scrolled
 
 
 async def test_first_enter_warns_about_low_space(monkeypatch: pytest.MonkeyPatch) -> None:

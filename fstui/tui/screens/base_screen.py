@@ -205,7 +205,8 @@ class BaseScreen(Screen[None]):
     def action_move(self, offset: int) -> None:
         self.table.move(offset)
 
-    def on_data_table_row_highlighted(self) -> None:
+    def show_row(self) -> None:
+        """Show the selected row of the table. Not an event handler: Textual would call it after a subclass's own."""
         self.part(self.SCROLLED_PART).scroll_to_top()
         self.redraw()
 

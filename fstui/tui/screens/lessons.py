@@ -88,6 +88,8 @@ class LessonsScreen(BaseScreen):
     def chosen(self) -> Lesson:
         return lessons.find(self.table.chosen_key or lessons.lessons()[0].name)
 
+    on_data_table_row_highlighted = BaseScreen.show_row
+
     def action_take(self) -> None:
         self.app.push_screen(LessonScreen(self.chosen, self._pace))
 

@@ -132,6 +132,7 @@ class GlossaryScreen(PageScreen):
     )
     DOUBLE_CLICK_ACTION = "open"
     action_move = BaseScreen.action_move  # the keys move the cursor of the index, and do not scroll
+    on_data_table_row_highlighted = BaseScreen.show_row
     HELP_TEXT = "The terms of the previous screen are in bold and come first, then all others, A to Z."
 
     def __init__(self, screen: BaseScreen) -> None:
