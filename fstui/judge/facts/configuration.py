@@ -22,18 +22,21 @@ from fstui.storage.layers.devices.caches import (
     is_cache_on,
     is_hidden_by_controller,
     may_be_protected,
-    may_outlive_power_cut,
     outlives_power_cut,
     volatile_cache,
 )
 from fstui.storage.layers.devices.nvme import device_file
-from fstui.storage.layers.facts import barriers_off, is_read_only
+from fstui.storage.layers.facts import barriers_off, is_read_only, off_reading
 from fstui.storage.layers.stacked import dm, loop
 
 _FEW_COMMITS_PER_SYNC = 0.05
 """If there were at most this many ZIL commits per sync, the syncs committed nothing: with sync=disabled, zil_commit
 returns before it increases the counter. Other processes only add commits."""
 _WRITE_THROUGH = "write through"
+_CACHE_OUTCOMES = (
+    "volatile_cache", "unknown_cache", "unknown_controller", "contradicted_cache", "protected_cache", "without_effect",
+)  # fmt: skip
+"""Outcomes of barriers that are off, by the cache below. If the devices differ, the first outcome applies."""
 _MIN_TRIED_SYNCS, _MIN_DIRTY_SYNCS = 2, 2
 """Minimum number of syncs that were tried, and of syncs that left their file dirty, for a conclusion."""
 
@@ -184,18 +187,31 @@ def _barriers_off(evidence: Evidence, stack: Stack, _: Steps) -> Iterator[Hit]:
 
 def _cache_outcome(devices: Sequence[Node]) -> str:
     """Return the name of the outcome, by what is known about the caches of the devices below."""
-    caches_on = list(filter(is_cache_on, devices))
-    if not all(may_outlive_power_cut(node) or _is_behind_server(node) for node in caches_on):
-        return "volatile_cache"
-    if any(map(_is_behind_server, caches_on)):
-        return "unknown_cache"
-    if any(map(is_hidden_by_controller, caches_on)):
-        return "unknown_controller"
-    if caches_on:
-        return "protected_cache"
-    if devices and all(node.write_cache == _WRITE_THROUGH for node in devices):
+    outcomes = set(map(_outcome_of_device, devices))
+    if outcomes == {"protected_cache", "without_effect"}:
+        return "unknown_cache"  # only the kernel's setting shows that the other devices have no cache
+    return min(outcomes, key=_CACHE_OUTCOMES.index, default="unknown_cache")
+
+
+def _outcome_of_device(node: Node) -> str:
+    is_on = is_cache_on(node)
+    kernels_view = node.write_cache or node.value("cache_type") or ""  # before Linux 4.7, only the driver states it
+    sends_flushes = kernels_view.startswith("write back")
+    if kernels_view and not sends_flushes and (not is_on or outlives_power_cut(node)):
         return "without_effect"
-    return "no_cache" if devices and all(is_cache_on(node) is False for node in devices) else "unknown_cache"
+    if outlives_power_cut(node) and is_on is not None:
+        return "protected_cache"
+    if _is_behind_server(node) or not (is_on or sends_flushes):
+        return "unknown_cache"
+    if not is_on:
+        return "contradicted_cache"
+    return "unknown_controller" if is_hidden_by_controller(node) else "volatile_cache"
+
+
+def _needs_no_flush(node: Node) -> bool:
+    # a hypervisor that does not offer flushes may still have a cache
+    has_no_cache = _outcome_of_device(node) == "without_effect" and is_cache_on(node) is False
+    return outlives_power_cut(node) or (has_no_cache and not off_reading(node, "F_FLUSH"))
 
 
 def _is_behind_server(node: Node) -> bool:
@@ -306,8 +322,7 @@ def _syncs_not_sent(_: Evidence, stack: Stack, __: Steps) -> Iterator[Hit]:
             evidence = (words.reading(node, skipped.reading), *caches)
             outcome = "skipped"
             if skipped.flushed_later:
-                is_safe = _cache_outcome(devices) in {"protected_cache", "no_cache", "without_effect"}
-                outcome = "late_but_safe" if is_safe else "late"
+                outcome = "late_but_safe" if devices and all(map(_needs_no_flush, devices)) else "late"
             yield Hit(outcome, node, evidence, {**texts, "lower_devices": words.devices(devices)})
 
 

@@ -25,6 +25,7 @@ RAM, RAM1 = (
     for name in ("ram0", "ram1")
 )
 THROUGH_BY_HAND = {"write_cache": "write through", "readings": readings(drive_cache="on")}
+NO_FLUSH = readings(F_FLUSH="no")
 GONE = "/srv/a.img (deleted)"
 
 
@@ -64,7 +65,7 @@ def mirror_with_image(metadata: str) -> Target:
 
 def barriers_off() -> Iterator[tuple[str, Target, list[str]]]:
     lost, safe, unknown = ["volatile_cache"], ["protected_cache"], ["unknown_controller"]
-    none, no_effect = ["no_cache"], ["without_effect"]
+    contradicted, no_effect = ["contradicted_cache"], ["without_effect"]
     yield "write cache", on_disk(OFF), lost
     yield "flushed again", on_disk(filesystem()), []
     for medium in (PLP, Medium(class_="raid-cache")):
@@ -94,15 +95,29 @@ def barriers_off() -> Iterator[tuple[str, Target, list[str]]]:
     array = block("md0", "md", "sda", "sdb", write_cache="write back", readings=readings(level="raid1"))
     both = target(filesystem(barrier="nobarrier", below=("md0",)), array, configured(), configured(name="sdb"))
     yield "md claims a cache, its disks have none", both, no_effect
+    for second, expected in (
+        (configured("write back", drive_cache="off"), contradicted), (configured(), ["unknown_cache"]),
+        (disk(), lost), (disk(medium=PLP), safe),
+    ):  # fmt: skip
+        members = disk("sdb", medium=PLP), second
+        mixed = target(filesystem(barrier="nobarrier", below=("md0",)), array, *members)
+        yield f"protected disk and {second.write_cache} {second.medium}", mixed, expected
     yield "backing file", on_loop(filesystem(name="/", barrier="nobarrier")), lost
     yield "cache not stated", on_disk(OFF, configured(None)), ["unknown_cache"]
-    for read in ({"drive_cache": "off"}, {"vwc": "present", "drive_cache": "off"}):
-        yield f"off, unknown to the kernel: {read}", on_disk(OFF, configured("write back", **read)), none
+    for read in ({"drive_cache": "off"}, {"vwc": "present", "drive_cache": "off"}, {"vwc": "absent"}):
+        contradictory = configured("write back", **read)
+        for link in ("sata", "sas", "nvme", "usb", "virtio", "scsi"):
+            yield (
+                f"{link}, the kernel contradicts {read}",
+                on_disk(OFF, replace(contradictory, link=link)),
+                contradicted,
+            )
+        yield f"protected, contradicted {read}", on_disk(OFF, replace(contradictory, medium=PLP)), safe
     yield "NVMe cache, perhaps off", on_disk(OFF, configured(vwc="present")), no_effect
     yield "no device is seen", target(filesystem(barrier="nobarrier", below=())), ["unknown_cache"]
     yield "host without flushes", on_disk(OFF, replace(configured(F_FLUSH="no"), link="virtio")), no_effect
     yield "host with flushes", on_disk(OFF, replace(configured(F_FLUSH="yes"), link="virtio")), no_effect
-    for cache, expected in (("write back", lost), ("write through", none)):
+    for cache, expected in (("write back", lost), ("write through", no_effect), ("none", no_effect)):
         yield f"Linux 3.10, {cache}", on_disk(OFF, configured(None, cache_type=cache)), expected
     for kind in ("rbd", "nbd"):
         yield f"write back by {kind}", on_disk(OFF, replace(configured("write back"), kind=kind)), ["unknown_cache"]
@@ -371,6 +386,9 @@ def syncs_not_sent() -> Iterator[tuple[str, Target, list[str]]]:
         ("volatile caches", {}, "late"),
         ("no caches", {"write_cache": "write through"}, "late_but_safe"),
         ("no caches, as the kernel was told", {**THROUGH_BY_HAND}, "late"),
+        ("caches that may be on", {"write_cache": "write through", "readings": readings(vwc="present")}, "late"),
+        ("disks of a host without flushes", {"write_cache": "write through", "readings": NO_FLUSH}, "late"),
+        ("contradictory caches", {"readings": readings(drive_cache="off")}, "late"),
         ("protected caches", {"medium": PLP}, "late_but_safe"),
     ):
         parity = block("md0", "md", "sda", "sdb", readings=readings(level="raid5", consistency_policy="ppl"))
@@ -398,7 +416,9 @@ def test_condition_has_these_outcomes(rule: str, name: str, seen: Target | Evide
     found = evidence(seen) if isinstance(seen, Target) else seen
     case, verdict = Case(found), judge(found).verdict
     assert [hit.outcome for defect, hit in case.configuration.defects if defect.name == rule] == expected
-    if set(expected) & {"unknown_server", "unknown_controller", "unknown_cache", "perhaps_deleted"}:
+    if set(expected) & {
+        "unknown_server", "unknown_controller", "unknown_cache", "contradicted_cache", "perhaps_deleted",
+    }:  # fmt: skip
         assert verdict == "cannot-tell"
     elif set(expected) & {
         "volatile_cache", "lost", "journal_lost", "perhaps_protected", "disabled", "uncommitted",

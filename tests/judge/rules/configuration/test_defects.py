@@ -92,11 +92,10 @@ def test_barriers_off_is_the_only_finding_about_flushes(flushes: float) -> None:
     [
         (on_disk(OFF, disk(medium=Medium(class_="raid-cache"))), "barriers-off", "low"),
         (on_disk(OFF, PROTECTED), "barriers-off", "medium"),
-        (on_disk(OFF, disk(readings=readings(drive_cache="off"))), "barriers-off", "low"),
         (target(filesystem(below=("md0",)), PARITY, PROTECTED), "syncs-not-sent", "low"),
         (target(filesystem(below=("md0",)), PARITY, disk(write_cache="write through")), "syncs-not-sent", "low"),
     ],
-    ids=["controller", "drive", "no cache", "parity log over drives", "parity log over no caches"],
+    ids=["controller", "drive", "parity log over drives", "parity log over no caches"],
 )
 def test_missing_flushes_above_a_safe_cache_are_plausible(where: Target, rule: str, confidence: str) -> None:
     judgement = verdict(where, step(flushes=0.3 if rule == "syncs-not-sent" else 0))
