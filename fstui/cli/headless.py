@@ -137,7 +137,7 @@ class HeadlessRun:
                 plan = await planner.with_server_facts(plan, site)
             self.interruption.release()
             await self._deliver(formats.render_report(self._options.format, plan_report(plan, site.target)))
-        return 0
+        return self.interruption.exit_code or 0
 
     def _check_plug_time(self, plan: Plan) -> None:
         """Raise Refused if the power would be cut after the last step."""
@@ -202,10 +202,6 @@ class HeadlessRun:
                 await self._deliver(formats.render(self._options.format, run, finished.saved_to))
             except ReaderGone:
                 self._reader_gone = True
-            except OSError as error:
-                if self.interruption.signal is None:
-                    raise
-                say(f"fstui: {error.filename}: {error.strerror}")
         return exit_status(
             self.interruption.exit_code or 0,
             UNACCEPTABLE if is_failure(run.verdict, run.speed.answer, self._options.fail_on) else 0,

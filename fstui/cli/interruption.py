@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from fstui.cli.execution import interrupt_on_signals
 from fstui.cli.output import ReaderGone, say
+from fstui.model.errors import sentence_of
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -38,17 +39,19 @@ class Interruption:
     async def run_until_signal(self, work: Awaitable[int], message: str = "") -> int:
         """Return the exit status of ``work``. If a signal cancels it, print ``message`` and return ``exit_code``.
 
-        After a signal, a reader that reads nothing does not change the exit status.
+        After a signal, output that fails does not change the exit status: a pipe may have no reader.
         """
         task = asyncio.current_task()
         assert task is not None
         self.listen(task.cancel)
         try:
             return await work
-        except (asyncio.CancelledError, ReaderGone) as end:
+        except (asyncio.CancelledError, ReaderGone, OSError) as end:
             if (code := self.exit_code) is None:
                 raise
-            if message and isinstance(end, asyncio.CancelledError):
+            if isinstance(end, OSError):
+                say(f"fstui: {sentence_of(end)}")
+            elif message and isinstance(end, asyncio.CancelledError):
                 say(message)
             return code
         finally:
@@ -69,6 +72,7 @@ class Interruption:
 
     def release(self) -> None:
         """Let signals end the process again, at a prompt or if only printing is left, which a stalled reader blocks."""
+        self._stop = lambda: None  # a signal that has just arrived may not stop what follows
         for number in SIGNALS:
             if signal.getsignal(number) == self._on_signal:
                 signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)

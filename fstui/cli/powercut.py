@@ -12,7 +12,7 @@ import click
 from fstui.cli import completion
 from fstui.cli.campaign import campaign, cut_option, root_of_option
 from fstui.cli.delivery import deliver
-from fstui.cli.execution import BROKEN_PIPE, FAILED, UNACCEPTABLE, interrupted_status
+from fstui.cli.execution import BROKEN_PIPE, FAILED, UNACCEPTABLE, exit_status, interrupted_status
 from fstui.cli.interruption import Interruption
 from fstui.cli.options import (
     confirm,
@@ -221,12 +221,14 @@ async def _verify(
         if verified.saved_to is not None:
             say("This cut was verified before and its records were removed. This is the saved run.")
         saved_to, save_error = await power_cut.save(session, verified)
-        await deliver(output, formats.render(format_, verified.run, saved_to))
+        await deliver(output, formats.render(format_, verified.run, saved_to), interruption.timeout_s)
         if save_error:
             say(f"fstui: {save_error}; the cut does not count")
-        if is_failure(verified.run.verdict, None, fail_on):
-            return UNACCEPTABLE
-        return FAILED if save_error else 0
+        return exit_status(
+            interruption.exit_code or 0,
+            UNACCEPTABLE if is_failure(verified.run.verdict, None, fail_on) else 0,
+            FAILED if save_error else 0,
+        )
 
     return await interruption.run_until_signal(work(), "fstui: stopped. Nothing was saved or changed: verify again.")
 

@@ -28,7 +28,7 @@ from fstui.cli.options import (
     yes_option,
 )
 from fstui.cli.output import ReaderGone, is_terminal, say
-from fstui.model.errors import Refused
+from fstui.model.errors import Refused, sentence_of
 from fstui.model.quantities import counted
 from fstui.model.run import Round, Run
 from fstui.model.storage import CACHES, MEDIA
@@ -191,4 +191,8 @@ async def _print_comparison(options: Options, runs: Sequence[Run], codes: set[in
         await print_report(compare.comparison_report(runs), options.format, options.output, timeout_s)
     except ReaderGone:
         return exit_status(worst, BROKEN_PIPE)
+    except OSError as error:
+        if timeout_s is None:
+            raise
+        say(f"fstui: {sentence_of(error)}")  # the signal decides the exit status
     return worst

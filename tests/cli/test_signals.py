@@ -107,15 +107,17 @@ async def test_a_signal_after_the_last_turn_of_the_loop_counts(monkeypatch: pyte
     """Otherwise, output would wait for ever for a process that reads nothing."""
     monkeypatch.setattr("fstui.cli.interruption.interrupt_on_signals", lambda: None)
     interruption = Interruption()
-    interruption.listen(lambda: None)
+    stopped = asyncio.Event()
+    interruption.listen(stopped.set)
     try:
         os.kill(os.getpid(), signal.SIGTERM)
     finally:
         interruption.release()
     assert (interruption.exit_code, interruption.timeout_s) == (143, READER_S)
-    stopped = asyncio.Event()
+    await asyncio.sleep(0)
+    assert not stopped.is_set(), "the signal must not stop the work that follows"
     interruption.listen(stopped.set)
-    await stopped.wait()
+    assert stopped.is_set()
     interruption.release()
 
 

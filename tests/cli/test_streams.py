@@ -159,6 +159,21 @@ def test_a_signal_ends_waiting_for_a_reader(scenario: str, target: Path, tmp_pat
     assert process.wait(100) in (143, -signal.SIGTERM)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("command_name", ["check", "run"])
+def test_a_signal_decides_the_status_if_the_pipe_has_no_reader(
+    scenario: str, target: Path, tmp_path: Path, command_name: str
+) -> None:
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    words = ["check"] if command_name == "check" else ["run", scenario, "--set", "seconds=600", "--rounds", "2"]
+    process: Forked[bytes] = Forked([*words, target, "--output", fifo], stderr=subprocess.PIPE)
+    assert eventually(lambda: bool(list(target.glob(".fstui-*/data-*"))), patience_s=100)
+    process.send_signal(signal.SIGTERM)
+    _, errors = process.communicate(timeout=100)
+    assert (process.returncode, errors.splitlines()[-1]) == (143, f"fstui: {fifo}: No such device or address".encode())
+
+
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize("option", ["--version", "--help", "schema"])
 def test_output_on_a_full_disk_is_one_sentence(option: str, unbuffered: str) -> None:
