@@ -142,7 +142,7 @@ def _steps(comparison: Comparison, name: str) -> Iterator[ComparisonRow]:
             p50_ns=latency.p50 if latency else None,
             p99_ns=latency.p99 if latency else None,
             flushes_per_sync=comparison.counts(middle.run).flushes_per_sync(middle.measured, middle.step.settings),
-            times=rank.ratio.factor,
+            times=rank.ratio.factor if len(ranks) > 1 else None,
             times_low=rank.ratio.low,
             times_high=rank.ratio.high,
             faster_but_not_durable=rank.is_lossy and rank.step.rate_per_s > min(durable_per_s, default=inf),

@@ -147,8 +147,8 @@ class ComparisonRow(Base, frozen=True, kw_only=True):
     p50_ns: int | None
     p99_ns: int | None
     flushes_per_sync: float | None
-    times: float
-    """The ratio to the first side."""
+    times: float | None
+    """The ratio to the first side that has the step; null if no other side has it."""
     times_low: float | None
     times_high: float | None
     faster_but_not_durable: bool
