@@ -185,7 +185,7 @@ def runs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Co
     except (OSError, Refused):
         return []
     descriptions = [(run.id, f"{run.verdict}, {run.scenario} on {run.target}") for run in runs]
-    return _items(incomplete, [*descriptions, ("last", "the newest run")])
+    return _items(incomplete, [*descriptions, ("last", "the run that was saved last")])
 
 
 def pages_and_words(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:

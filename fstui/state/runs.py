@@ -21,7 +21,7 @@ from fstui.state.files import sync_directory
 from fstui.state.outlines import Outline, OutlineFile, ReplicaCutResult, RunNotFound, decode, read_outlines
 
 _NAME = re.compile(r"(?P<time>\d{8}-\d{6})-(?P<id>[^/]+)\.json")
-NEWEST = "last"
+LAST = "last"
 MAX_BASELINES, MAX_SEARCHED_RUNS = 20, 200
 """A run is compared with at most MAX_BASELINES comparable runs. Only the newest MAX_SEARCHED_RUNS are searched."""
 
@@ -78,7 +78,7 @@ def find(reference: str) -> Path:
         except RuntimeError:
             raise RunNotFound(f"{reference}: no such user has a home directory") from None
     saved_files = _files()
-    if reference == NEWEST:
+    if reference == LAST:
         if not saved_files:
             raise RunNotFound(f"no run is saved in {paths.runs_dir()} yet")
         return max(saved_files, key=_save_order)

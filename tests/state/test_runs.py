@@ -74,7 +74,7 @@ def test_a_run_is_found_by_path(tmp_path: Path) -> None:
     assert saved_runs.load(str(moved)).id == "k3f9a1"
 
 
-def test_last_is_the_newest_run_and_never_a_foreign_file() -> None:
+def test_last_is_the_run_saved_last_and_never_a_foreign_file() -> None:
     saved_runs.save(a_run("zzz", 10))
     saved_runs.save(a_run("newest", 30))
     (paths.runs_dir() / "zzz.json").write_text("{}")
