@@ -7,6 +7,7 @@ from fstui.judge import words
 from fstui.judge.declaration import Conclusion, rule
 from fstui.judge.facts import Case
 from fstui.judge.facts.steps import SYNC_CALLS, WRITE_CALLS
+from fstui.judge.speed.stalls import stalled_steps, without_cpu_ns
 from fstui.measure.wire.stdio import SHUTDOWN_ERRNOS
 from fstui.model.quantities import count, counted, duration_ns, seconds
 from fstui.model.steps import Failure, PendingOperation, Step
@@ -17,6 +18,10 @@ MIN_TIMES_P50 = 5
 _OTHER_CALLS = frozenset({"chdir", "fallocate", "mmap", "open", "sysbench"})
 _UNSUPPORTED_ERRNOS = frozenset({errno.EINVAL, errno.EOPNOTSUPP})
 _FULL_ERRNOS = frozenset({errno.ENOSPC, errno.EDQUOT})
+_NEXT_WHEN_BLOCKED = (
+    "Look at the kernel's log: 'dmesg' names blocked tasks.",
+    "See which process waits for which device: 'sudo fstui watch'. fsfreeze and snapshots delay every write.",
+)
 _CHECK_DIRECTORY = "Check that the directory exists and is writable, then run again."
 _FREE_SPACE = "Free some space, then run again."
 _SAVE_DATA = "Copy the data off first. Then look at 'dmesg' and 'smartctl -a DEVICE'."
@@ -166,52 +171,79 @@ def steps_failed(case: Case) -> Iterator[Conclusion]:
         )
 
 
-@rule(order=25)
+@rule(order=25, precedes_verdict=True)
 def stood_still(case: Case) -> Iterator[Conclusion]:
-    """*cannot-tell, high confidence*
+    """* cannot-tell, high confidence: an operation never returned
+    * a note: a long operation returned, and `is-it-slow` does not rate it
 
     ## What it means
-    One operation had not returned when fstui stopped waiting, so all I/O stopped. The storage may be gone.
+    If one operation had not returned when fstui stopped waiting, all I/O stopped. The storage may be gone.
 
     ## How it was measured
-    fstui waited for the operation for at least 1 s, and for at least five times the median (p50).
+    The operation took at least 1 s, and at least five times the median (p50). If it returned, it took at least half of
+    the step, without the time in which fstui waited for a CPU.
 
     ## What it proves, and what it does not
     Earlier acknowledgements prove nothing about storage that no longer responds. The cause may be above the disk:
 
     - a frozen filesystem (`fsfreeze`, a snapshot) or a full journal
     - a limit of the cgroup
+    - a checkpoint of a database, or a page cache that writes other files
 
-    If the device did other work during that time, the device was not the cause. If a long operation returned, see
-    `is-it-slow`.
+    If the device did other work during that time, the device was not the cause.
 
     ## What to do next
     `dmesg` names blocked tasks. `fstui watch`, as root, shows which process waits for which device.
     """
     blocked = [(step, step.unanswered) for step in case.steps.all if step.unanswered and _is_blocked(step)]
-    if not blocked:
-        return
-    worst, pending = max(blocked, key=lambda item: item[1].elapsed_s)
-    duration = duration_ns(1e9 * pending.elapsed_s)
-    yield Conclusion(
-        title=f"all I/O stopped for {duration}",
-        sentence=f"All I/O of {worst.name} stopped for {duration} of {seconds(worst.observed_s)}: {pending.call} had "
-        "not returned when fstui stopped waiting.",
-        verdict="cannot-tell",
-        steps=[step for step, _ in blocked],
-        evidence=(line for step, operation in blocked for line in _evidence_lines(step, operation)),
-        next=(
-            "Look at the kernel's log: 'dmesg' names blocked tasks.",
-            "See which process waits for which device: 'sudo fstui watch'. fsfreeze and snapshots delay every write.",
-        ),
-    )
+    if blocked:
+        worst, pending = max(blocked, key=lambda item: item[1].elapsed_s)
+        duration = duration_ns(1e9 * pending.elapsed_s)
+        yield Conclusion(
+            title=f"all I/O stopped for {duration}",
+            sentence=f"All I/O of {worst.name} stopped for {duration} of {seconds(worst.observed_s)}: {pending.call} "
+            "had not returned when fstui stopped waiting.",
+            verdict="cannot-tell",
+            steps=[step for step, _ in blocked],
+            evidence=(line for step, operation in blocked for line in _evidence_lines(step, operation)),
+            next=_NEXT_WHEN_BLOCKED,
+        )
+    excluded = [step for step, _ in blocked]
+    excluded += [] if case.evidence.rate_limit else [stalled.step for stalled in stalled_steps(case)]
+    returned = [step for step in case.steps.all if step not in excluded and _longest_returned_s(step)]
+    if returned:
+        slowest = max(returned, key=_longest_returned_s)
+        duration = duration_ns(1e9 * _longest_returned_s(slowest))
+        checkpoint = " This may be a checkpoint of the database." if slowest.settings.operation_name else ""
+        yield Conclusion(
+            title=f"one operation took {duration}",
+            sentence=f"One operation of {slowest.name} took {duration} of the {seconds(slowest.elapsed_s)} of this "
+            f"step.{checkpoint}",
+            steps=returned,
+            evidence=(
+                f"{step.name}: {count(step.ops)} operations in {seconds(step.elapsed_s)}, one of "
+                f"{duration_ns(1e9 * _longest_returned_s(step))}"
+                for step in returned
+            ),
+            next=_NEXT_WHEN_BLOCKED,
+        )
 
 
 def _is_blocked(step: Step) -> bool:
-    usual_s = 0.0
-    if step.latency_ns and step.ops > 2:  # of two operations, the p50 may be the blocked one
-        usual_s = step.latency_ns.p50 / 1e9
-    return step.unanswered is not None and step.unanswered.elapsed_s >= max(MIN_BLOCKED_S, MIN_TIMES_P50 * usual_s)
+    return step.unanswered is not None and step.unanswered.elapsed_s >= _min_blocked_s(step)
+
+
+def _longest_returned_s(step: Step) -> float:
+    """Return the longest operation if it took at least half of the step although fstui had a CPU, else 0."""
+    longest_s = step.latency_ns.max / 1e9 if step.latency_ns and step.settings.uniform else 0.0
+    is_long = longest_s - without_cpu_ns(step) / 1e9 >= max(_min_blocked_s(step), step.elapsed_s / 2)
+    return longest_s if is_long else 0.0
+
+
+def _min_blocked_s(step: Step) -> float:
+    # of two operations, the p50 may be the blocked one
+    usual_s = step.latency_ns.p50 / 1e9 if step.latency_ns and step.ops > 2 else 0.0
+    return max(MIN_BLOCKED_S, MIN_TIMES_P50 * usual_s)
 
 
 def _evidence_lines(step: Step, operation: PendingOperation) -> Iterator[str]:

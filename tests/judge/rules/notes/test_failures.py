@@ -6,7 +6,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from fstui.measure.kinds.dirty_flush import DirtyFlush
+from fstui.measure.kinds.sqlite_commits import SqliteCommits
+from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.measure.kinds.sysbench import Sysbench
+from fstui.model.rate_limit import UNLIMITED, RateLimit
 from fstui.model.steps import Failure, PendingOperation, Step
 from tests.factories.evidence import finding, rules, verdict
 from tests.factories.steps import counted, latency, step
@@ -176,6 +180,26 @@ def test_operation_that_never_returned_gives_cannot_tell() -> None:
     assert verdict(None, step(flushes=0.0), FROZEN).verdict == "not-durable"  # missing flushes outweigh it
 
 
+@pytest.mark.parametrize("changes", [
+    {"settings": SqliteCommits()}, {"settings": SyncWrites(sync="none"), "syncs": 0},
+], ids=["SQLite", "page cache"])  # fmt: skip
+@pytest.mark.parametrize("writers", [1, 4])
+def test_long_operation_that_is_no_stall_comes_first(changes: dict[str, Any], writers: int) -> None:
+    thawed = replace(held(10.0, 13.0, writers=writers), **changes)
+    judged = verdict(None, step(), thawed)
+    assert (judged.verdict, judged.speed.answer) == ("consistent", verdict(None, step()).speed.answer)
+    assert judged.sentence.startswith("One operation of commits took 10.0 s of the 13.0 s of this step.")
+    assert ("checkpoint" in judged.sentence) == (changes["settings"] == SqliteCommits())
+    assert finding(judged, "stood-still").verdict is None
+
+
+@pytest.mark.parametrize("limit", [UNLIMITED, RateLimit(idle=True)], ids=["unlimited", "limited"])
+def test_long_sync_is_said_once_as_a_stall_or_in_a_note(limit: RateLimit) -> None:
+    judged = verdict(None, step(), held(10.0, 13.0), rate_limit=limit)
+    assert ("stood-still" in rules(judged)) is bool(limit)
+    assert (judged.speed.answer == "stalls") is not bool(limit)
+
+
 @pytest.mark.parametrize(
     ("done", "named"),
     [
@@ -195,10 +219,15 @@ def test_work_of_the_device_for_others_is_named(done: Step, named: bool) -> None
     "fine",
     [
         held(10.0, 13.0),
+        held(0.9, 1.0, settings=SqliteCommits()),
+        held(1.5, 10.0, settings=SqliteCommits()),
+        held(2.1, 4.0, p50_s=2.0, ops=3, settings=SqliteCommits()),
+        held(2.0, 3.0, stolen_ns=1_900_000_000, settings=SqliteCommits()),
+        held(10.0, 13.0, settings=DirtyFlush()),
         held(0.02, 1.0, unanswered=PendingOperation(call="fdatasync", elapsed_s=0.6), status="stopped"),
         held(2.5, 90.0, p50_s=2.0, unanswered=PendingOperation(call="fdatasync", elapsed_s=1.9), status="stopped"),
     ],
-    ids=["it returned", "a moment", "slow, and stopped"],
+    ids=["a stall", "short", "a part", "slow", "without a cpu", "growing amounts", "a moment", "slow, and stopped"],
 )
 def test_slow_or_short_operations_did_not_stop_io(fine: Step) -> None:
     assert "stood-still" not in rules(verdict(None, step(), fine))
