@@ -5,6 +5,7 @@ The directory contains ``NODE.json`` for each host, and ``fleet.json`` about the
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
@@ -120,8 +121,10 @@ def create_directory(directory: Path | None) -> Path:
     """Create a directory that only this user can read, or use an empty one. Raises Refused."""
     directory = directory or Path(DEFAULT_NAME.format(datetime.now()))
     try:
+        with suppress(FileNotFoundError):
+            _check_path(directory)
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        os.close(open_parent(directory / ABOUT)[0])  # fails if another user could redirect the path
+        _check_path(directory)
         if directory.stat().st_uid != os.geteuid():
             raise Refused(f"--into {directory}: it belongs to another user. Name a new directory")
         if any(directory.iterdir()):
@@ -129,6 +132,11 @@ def create_directory(directory: Path | None) -> Path:
     except OSError as error:
         raise Refused(f"cannot create --into {directory}: {error.strerror}. Name another directory") from None
     return directory
+
+
+def _check_path(directory: Path) -> None:
+    """Raise OSError if another user could redirect the path of files in the directory."""
+    os.close(open_parent(directory / ABOUT)[0])
 
 
 def save_document(directory: Path, node: str, document: bytes) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import stat
+from contextlib import suppress
 from pathlib import Path
 
 from fstui.measure.children import call_in_child
@@ -41,11 +42,11 @@ async def write(path: str, data: bytes) -> str:
 
 def check_output_file(path: Path) -> None:
     try:
+        os.close(open_parent(path)[0])  # raises OSError if another user could redirect the path
         if path.is_dir():
             raise Refused(f"--output {path} is a directory: name a file in it")
-        if not path.parent.is_dir():
-            raise Refused(f"--output {path}: there is no directory {path.parent}")
-        os.close(open_parent(path)[0])  # raises OSError if another user could redirect the path
+    except (FileNotFoundError, NotADirectoryError):
+        raise Refused(f"--output {path}: there is no directory {path.parent}") from None
     except OSError as error:  # also if the path is too long
         raise Refused(f"--output {path}: {error.strerror}") from None
     if not os.access(path if path.exists() else path.parent, os.W_OK):
@@ -78,6 +79,8 @@ def write_output_file(path: Path, data: bytes) -> None:
 
 
 def _is_stream(path: Path) -> bool:
+    with suppress(FileNotFoundError):
+        os.close(open_parent(path)[0])  # otherwise the kernel would refuse a trap without naming the link
     return path.exists() and not stat.S_ISREG(path.stat().st_mode)
 
 

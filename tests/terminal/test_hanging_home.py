@@ -44,6 +44,8 @@ def test_plan_is_made_run_refused_and_history_reports_why(terminal: Tmux, tmp_pa
     terminal.wait_for("ledger did not answer within")
     assert list(target.iterdir()) == []
     terminal.press("Escape", "Escape")
+    terminal.wait_for_prompt()
+    terminal.run("fstui")
     terminal.wait_for("F_AWAIT")
     terminal.press("h")
     terminal.wait_for("Reading the saved runs")
