@@ -204,7 +204,7 @@ def _cache_checks(case: Case, devices: tuple[Node, ...]) -> Iterator[str]:
     elif case.host.virtualization and (is_virtual(first) or link(first.link).may_be_an_array):
         yield from words.host_advice(case.host)
     elif first.link == "nvme":
-        yield f"Install nvme-cli and run fstui as root: it then reads vwc (nvme id-ctrl {device_file(first)})."
+        yield f"Run fstui as root on this host: it then reads vwc from {device_file(first)}."
     elif first.link in {"sata", "sas", "scsi"}:
         yield f"As root on this host: 'smartctl -g wcache /dev/{first.id}', or 'hdparm -W /dev/{first.id}'."
     else:

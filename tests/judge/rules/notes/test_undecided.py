@@ -15,7 +15,7 @@ THROUGH = "write through"
     ("device", "host", "who"),
     [
         (disk(write_cache=THROUGH), METAL, "smartctl -g wcache /dev/sda"),
-        (disk(write_cache=THROUGH, link="nvme"), METAL, "Install nvme-cli and run fstui as root"),
+        (disk(write_cache=THROUGH, link="nvme"), METAL, "Run fstui as root on this host: it then reads vwc"),
         (disk(write_cache=THROUGH, link="iscsi"), METAL, "emulate_write_cache"),
         (disk(write_cache=THROUGH, link="mmc"), METAL, "fstui powercut"),
         (disk(write_cache=THROUGH, link="virtio"), GUEST, "virsh dumpxml"),
