@@ -48,6 +48,8 @@ class Reference(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     operation: Operation
     block_bytes: int | None = None
     per_s: float
+    latency_us: float | None = None
+    """The published latency from which ``per_s`` was computed."""
     source: str
     note: str | None = None
 
@@ -82,7 +84,11 @@ class Placement(NamedTuple):
 @cache
 def library() -> tuple[Reference, ...]:
     rows = shipped.packaged_table(__package__, "references.toml", dict[str, list[dict[str, Any]]])["reference"]
-    rates = [{**row, "operation": name, "per_s": per_s} for row in rows for name, per_s in row["per_s"].items()]
+    rates = [
+        {**row, "operation": name, "per_s": per_s, "latency_us": row.get("latency_us", {}).get(name)}
+        for row in rows
+        for name, per_s in row["per_s"].items()
+    ]
     return tuple(sorted(msgspec.convert(rates, tuple[Reference, ...]), key=lambda row: row.per_s))
 
 

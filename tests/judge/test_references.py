@@ -38,6 +38,13 @@ def test_every_row_has_a_rate_a_known_class_and_a_source() -> None:
     assert len(library()) > 100
     for reference in library():
         assert reference.per_s > 0 and reference.source and reference.medium in MEDIA
+        if reference.latency_us:
+            assert reference.per_s == pytest.approx(1e6 / reference.latency_us, rel=0.1)
+
+
+def test_published_latencies_are_part_of_the_library() -> None:
+    latencies_us = {(row.operation, row.per_s): row.latency_us for row in library() if row.latency_us}
+    assert len(latencies_us) == 12 and latencies_us["O_DIRECT+fsync", 21200] == 47
 
 
 def test_no_row_is_repeated() -> None:
