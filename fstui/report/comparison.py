@@ -254,7 +254,7 @@ def ratio_of(first: Side, other: Side, name: str) -> Ratio | None:
     alternated = a is not None and b is not None and a.series == b.series
     common_rounds = first_rates.keys() & rates.keys() if alternated else set[int]()
     pairs = [(first_rates[number], rates[number]) for number in common_rounds]
-    ratios = [later / earlier for earlier, later in pairs or product(first_rates.values(), rates.values())]
+    ratios = [other / first for first, other in pairs or product(first_rates.values(), rates.values())]
     factor = median(rates.values()) / median(first_rates.values())
     rounds = len(pairs) or min(len(first_rates), len(rates))
     return Ratio(factor, min(ratios), max(ratios), rounds, bool(pairs)) if rounds > 1 else Ratio(factor)

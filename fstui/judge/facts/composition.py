@@ -20,8 +20,6 @@ from fstui.storage.layers.kinds import forwarding_of, kind
 
 Quantity = Literal["flushes", "fua_writes", "bytes"]
 """The fields of ``Forwarded``. A device without FUA counts each FUA write as a flush."""
-Edge = tuple[Node, Forwarded]
-"""A member, and what the layer above forwards to it."""
 TraceCount = Callable[[Node], float | None]
 """Returns the flushes and FUA writes that the kernel's trace shows at a layer; None for a layer without a trace."""
 UNKNOWN = Range(inf, 0)
@@ -29,6 +27,12 @@ UNKNOWN = Range(inf, 0)
 above it; here neither is true. The minimum and the maximum over members ignore this range."""
 MIN_SHARE = 0.1
 """A member with less than this share of the busiest member's bytes was idle in the step."""
+
+
+class Edge(NamedTuple):
+    member: Node
+    forwarded: Forwarded
+    """What the layer above forwards to the member."""
 
 
 class Composition:
@@ -74,17 +78,19 @@ class Composition:
 
     def _active_edges(self, node: Node, quantity: Quantity) -> list[Edge]:
         """Return the edges to members that receive everything, except members that were idle in the step or failed."""
-        edges = [edge for edge in self._edges(node) if getattr(edge[1], quantity) == "each"]
+        edges = [edge for edge in self._edges(node) if getattr(edge.forwarded, quantity) == "each"]
         received = {member.id: self._received_bytes(member) for member, _ in edges}
         least = MIN_SHARE * max((amount for amount in received.values() if amount < inf), default=0)
-        return [edge for edge in edges if received[edge[0].id] >= least]
+        return [edge for edge in edges if received[edge.member.id] >= least]
 
     def _edges(self, node: Node) -> list[Edge]:
         if node.id not in self._known_edges:
             edges = self._all_edges(node)
             # if the layer gets an unknown share of the writes, the number of flushes sent with them is unknown as well
-            if any(forwarded.flushed_with_writes for _, forwarded in edges) and not self._gets_every_write(node):
-                edges = [(member, SOMETIMES if edge.flushed_with_writes else edge) for member, edge in edges]
+            if any(edge.forwarded.flushed_with_writes for edge in edges) and not self._gets_every_write(node):
+                edges = [
+                    edge._replace(forwarded=SOMETIMES) if edge.forwarded.flushed_with_writes else edge for edge in edges
+                ]
             self._known_edges[node.id] = edges
         return self._known_edges[node.id]
 
@@ -94,7 +100,9 @@ class Composition:
         for _ in (self._filesystem, *self._level.path):  # a limit, because a damaged document may contain a circle
             if layer.id == node.id:
                 return self._filesystem == self._stack.levels[0].filesystem
-            holding_data = [member for member, edge in self._all_edges(layer) if edge.bytes in ("each", "shared")]
+            holding_data = [
+                edge.member for edge in self._all_edges(layer) if edge.forwarded.bytes in ("each", "shared")
+            ]
             if len(holding_data) != 1 or kind(layer.kind).may_reduce_bytes:
                 break
             (layer,) = holding_data
@@ -103,7 +111,7 @@ class Composition:
     def _all_edges(self, node: Node) -> list[Edge]:
         """Return the edges as if the layer received every write."""
         children = (child for child in self._stack.children(node) if child.id in self._path_ids)
-        return [(child, forwarding_of(node, child.id, self._filesystem)) for child in children]
+        return [Edge(child, forwarding_of(node, child.id, self._filesystem)) for child in children]
 
     def _arrived_range(self, node: Node, quantity: Quantity, paths: Counter[str], cache: dict[str, Range]) -> Range:
         if node.id not in cache:
@@ -119,9 +127,9 @@ class Composition:
             return self._arrived_range(member, quantity, paths, cache)
 
         ranges = [arrived(member) for member, _ in self._active_edges(node, quantity)]
-        sharing = [edge for edge in self._edges(node) if getattr(edge[1], quantity) == "shared"]
+        sharing = [edge for edge in self._edges(node) if getattr(edge.forwarded, quantity) == "shared"]
         if quantity == "fua_writes":  # a member that received no bytes got none
-            sharing = [edge for edge in sharing if self._received_bytes(edge[0]) > 0]
+            sharing = [edge for edge in sharing if self._received_bytes(edge.member) > 0]
         shares = [_divided(arrived(member), forwarded.copies) for member, forwarded in sharing]
         if shares:
             ranges.append(Range(sum(part.low for part in shares), sum(part.high for part in shares)))

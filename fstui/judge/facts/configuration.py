@@ -76,13 +76,14 @@ class Configuration:
         return tuple(FoundDefect(defect, hit) for defect in defects().values() for hit in self._hits(defect))
 
     def _hits(self, defect: Defect) -> Iterator[Hit]:
-        for layer in self._stack.nodes if defect.reading else ():
-            reading = layer.reading(defect.reading or "") if not defect.kinds or layer.kind in defect.kinds else None
-            if reading is None or self._evidence.has_changed(layer.id, reading.what):
-                continue
-            for name, outcome in defect.outcomes.items():
-                if reading.value in outcome.values:
-                    yield Hit(name, layer, (words.reading(layer, reading),))
+        if defect.reading is not None:
+            for layer in self._stack.nodes:
+                reading = layer.reading(defect.reading) if not defect.kinds or layer.kind in defect.kinds else None
+                if reading is None or self._evidence.has_changed(layer.id, reading.what):
+                    continue
+                for name, outcome in defect.outcomes.items():
+                    if reading.value in outcome.values:
+                        yield Hit(name, layer, (words.reading(layer, reading),))
         if defect.condition is not None:
             yield from CONDITIONS[defect.condition](self._evidence, self._stack, self._steps)
 

@@ -195,6 +195,7 @@ def _trend_charts(runs: Sequence[Summary], chosen: Summary, width: int, height: 
     """Draw the rate of each step by date, with a point for each run. Return nothing if there is no room."""
     names = list(runs[-1].rates_per_s)
     square, max_columns = ceil(sqrt(len(names))), max(width // _MIN_CHART_WIDTH, 1)
+    # one column more than rows if that fills the last row
     columns = min(square if len(names) % (square + 1) else square + 1, max_columns)
     rows = (height - 2) // charts.MIN_CHART_LINES
     if rows < 1:
