@@ -209,7 +209,9 @@ class StepRunner:
         may_sync = not settings.uniform or silent_s < PROGRESS_TIMEOUT_S + self.prepared_bytes / MIN_BYTES_PER_S
         if may_sync and not is_frozen:
             return None
-        return PendingOperation(call=f"preparing the file{proc.ON_FROZEN if is_frozen else ''}", elapsed_s=silent_s)
+        return PendingOperation(
+            call=f"the preparation of the file{proc.ON_FROZEN if is_frozen else ''}", elapsed_s=silent_s
+        )
 
     def _record_end(self, listener: asyncio.Future[None], status: int | None) -> None:
         recorder = self._recorder

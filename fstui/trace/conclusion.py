@@ -159,9 +159,9 @@ def _frozen(row: FileWaits, programs: Sequence[WaitingProgram]) -> str:
 
 
 def _frozen_below_loop(row: FileWaits, waiting: FileWaits) -> str:
-    verb, waits = ("is", "waits") if row.is_frozen else ("was", "waited")
+    verb, waits = ("has been", "waits") if row.is_frozen else ("was", "waited")
     return (
-        f"The filesystem with the file of a loop device {verb} frozen, for {duration_ns(row.longest_ns)}. "
+        f"The filesystem that stores the image of a loop device {verb} frozen for {duration_ns(row.longest_ns)}. "
         f"{waiting.program_label} {waits} for a sync of {waiting.file_label}."
     )
 

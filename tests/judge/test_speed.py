@@ -244,7 +244,7 @@ def test_slow_steps_are_named_besides_a_stall() -> None:
 def test_call_that_never_returned_is_a_stall() -> None:
     stuck = step(ops=30, status="stopped", changes={"unanswered": PendingOperation(call="fdatasync", elapsed_s=12.4)})
     found = answered(None, stuck)
-    assert (found.answer, found.title) == ("stalls", "fdatasync had not returned after 12.4 s")
+    assert (found.answer, found.title) == ("stalls", "fdatasync had not finished after 12.4 s")
 
 
 @pytest.mark.parametrize("missing", ["longest_cpu_wait_ns", "stolen_ns"])
@@ -395,7 +395,7 @@ def test_freeze_is_the_only_reason_if_it_explains_the_stall() -> None:
     assert "frozen" not in answered(SSD, slowest(3000, frozen_ns=700_000_000, **others)).sentence
     stuck = PendingOperation(call="pwrite64 (frozen filesystem)", elapsed_s=12.4)
     assert answered(None, step(status="stopped", changes={"unanswered": stuck})).title == (
-        "pwrite64 (frozen filesystem) had not returned after 12.4 s: the filesystem was frozen"
+        "pwrite64 (frozen filesystem) had not finished after 12.4 s: the filesystem was frozen"
     )
 
 
@@ -446,7 +446,7 @@ def silent_server(where: str = "throwaway", *, never: bool = False) -> Step:
     ("never", "title"),
     [
         (False, "3.0 s for one operation of “oltp_read_write high”"),
-        (True, "a transaction had not returned after 4.2 s"),
+        (True, "a transaction had not finished after 4.2 s"),
     ],
 )
 def test_silence_of_a_server_is_a_stall(never: bool, title: str) -> None:

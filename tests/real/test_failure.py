@@ -118,7 +118,7 @@ def test_hanging_operation_is_displayed_and_the_run_can_be_quit(workshop: Path) 
         assert step.unanswered.elapsed_s > 1 and step.latency_ns.max >= 0.99e9 * step.unanswered.elapsed_s
         assert run.verdict == "cannot-tell" and "All I/O of " in run.sentence
         assert f"at worst {duration_ns(step.latency_ns.max)}" in run.sentence
-        assert "had not returned after" in run.speed.title
+        assert "had not finished after" in run.speed.title
         assert run.speed.title.endswith(": the filesystem, or one below it, was frozen")
         (left,) = run.left_behind
         assert "did not answer" in left and left in story and saved_runs.load(run.id) == run

@@ -159,8 +159,8 @@ def test_a_frozen_filesystem_is_named() -> None:
 
 
 @pytest.mark.parametrize(("is_frozen", "words"), [
-    (True, "The filesystem with the file of a loop device is frozen, for 900 ms. mariadbd (50) waits for a sync of"),
-    (False, "The filesystem with the file of a loop device was frozen, for 900 ms. mariadbd (50) waited for a sync of"),
+    (True, "image of a loop device has been frozen for 900 ms. mariadbd (50) waits for a sync of"),
+    (False, "image of a loop device was frozen for 900 ms. mariadbd (50) waited for a sync of"),
 ])  # fmt: skip
 def test_a_freeze_below_a_loop_device_is_named(is_frozen: bool, words: str) -> None:
     worker = waiting(0, 0.0, 0.0, kernel=True, program="kworker", waited_ns=900 * MS, frozen_ns=900 * MS,

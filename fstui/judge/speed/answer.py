@@ -108,7 +108,7 @@ def _stalls(case: Case, stalled: Sequence[StalledStep], slow: Sequence[Yardstick
     title = f"{duration} for one operation of “{longest.step.name}”"
     summary = f"One operation of “{longest.step.name}” took {duration}"
     if longest.call:
-        title = summary = f"{longest.call} had not returned after {duration}"
+        title = summary = f"{longest.call} had not finished after {duration}"
     also = f" At least half of the steps were slow, too. The slowest is {slow[0].worst.line}." if slow else ""
     return Speed(
         answer="stalls",
@@ -188,12 +188,12 @@ def _no_reference(case: Case, verdict: Verdict, yardsticks: Sequence[Yardstick])
         worst = yardsticks[0].worst
         slow = ""
         if worst.slow_below_per_s:
-            slow = f"slow is below {rate_text(worst.slow_below_per_s, worst.write_step)}, and "
+            slow = f"a rate below {rate_text(worst.slow_below_per_s, worst.write_step)} is slow, and "
         return Speed(
-            title=f"between slow and not slow compared with {yardsticks[0].name}",
+            title=f"not clearly slow or fast compared with {yardsticks[0].name}",
             sentence=f"Compared with {yardsticks[0].name}, fewer than half of the steps are slow, and at most half are "
-            f"clearly not slow. {worst.step.name} did {worst.measured_rate}: {slow}not slow is at least "
-            f"{rate_text(worst.min_normal_per_s, worst.write_step)}.",
+            f"fast enough. {worst.step.name} did {worst.measured_rate}: {slow}a rate of at least "
+            f"{rate_text(worst.min_normal_per_s, worst.write_step)} is not slow.",
             evidence=_evidence_lines(yardsticks),
             next=(RECORD_A_BASELINE,),
         )

@@ -38,7 +38,7 @@ class StalledStep(NamedTuple):
     @property
     def line(self) -> str:
         if self.call:
-            return f"{self.step.name}: {self.call} had not returned after {duration_ns(self.longest_ns)}"
+            return f"{self.step.name}: {self.call} had not finished after {duration_ns(self.longest_ns)}"
         typical = f", p50 {duration_ns(self.step.latency_ns.p50)}" if self.step.latency_ns else ""
         return f"{self.step.name}: {duration_ns(self.longest_ns)} at worst{typical}"
 

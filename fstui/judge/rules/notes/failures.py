@@ -202,7 +202,7 @@ def stood_still(case: Case) -> Iterator[Conclusion]:
         yield Conclusion(
             title=f"all I/O stopped for {duration}",
             sentence=f"All I/O of {worst.name} stopped for {duration} of {seconds(worst.observed_s)}: {pending.call} "
-            "had not returned when fstui stopped waiting.",
+            "had not finished when fstui stopped waiting.",
             verdict="cannot-tell",
             steps=[step for step, _ in blocked],
             evidence=(line for step, operation in blocked for line in _evidence_lines(step, operation)),

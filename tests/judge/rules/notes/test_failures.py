@@ -175,7 +175,7 @@ def test_operation_that_never_returned_gives_cannot_tell() -> None:
     assert (judged.verdict, judged.confidence, found.verdict) == ("cannot-tell", "high", "cannot-tell")
     assert judged.sentence == found.sentence
     assert found.sentence == (
-        "All I/O of commits stopped for 13.0 s of 15.0 s: fdatasync had not returned when fstui stopped waiting."
+        "All I/O of commits stopped for 13.0 s of 15.0 s: fdatasync had not finished when fstui stopped waiting."
     )
     assert verdict(None, step(flushes=0.0), FROZEN).verdict == "not-durable"  # missing flushes outweigh it
 
