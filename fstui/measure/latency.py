@@ -59,6 +59,7 @@ class Histogram:
         self.total = 0
 
     def add(self, values: Sequence[int]) -> None:
+        """Add values of 0 or more."""
         self.total += len(values)
         self._pending.update(values)
         if len(self._pending) > _MAX_PENDING_VALUES:

@@ -121,6 +121,7 @@ class CampaignCut(Base, frozen=True, kw_only=True):
 
     @property
     def power_state(self) -> str:
+        """The state of the power supply, as far as the witness knows."""
         return _POWER_STATES.get(self.step, "on")
 
 

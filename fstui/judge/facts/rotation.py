@@ -134,6 +134,7 @@ class Pace(NamedTuple):
 
     @property
     def _waits_for_half(self) -> bool:
+        """Whether a write waits for half a revolution on average."""
         return not self.is_one_block and self.platters.placement == "in place"
 
 

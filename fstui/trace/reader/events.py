@@ -116,7 +116,7 @@ def parse_page_layout(text: str) -> PageLayout:
     return PageLayout(fields["commit"], data.offset, data.offset + data.size)
 
 
-def page_time(page: bytes) -> int:
+def page_time_ns(page: bytes) -> int:
     return int.from_bytes(page[:8], sys.byteorder)
 
 
@@ -127,7 +127,7 @@ def data_end(page: bytes, layout: PageLayout) -> int:
 
 def decode(page: bytes, layout: PageLayout, readers: Mapping[int, Reader]) -> list[Event]:
     """Return the events of a page that have a reader. ``readers``: by event id. Raises GarbledPage."""
-    begin, time_ns = layout.data_offset, page_time(page)
+    begin, time_ns = layout.data_offset, page_time_ns(page)
     count = (data_end(page, layout) - begin) // 4
     if begin + 4 * count > len(page) or count < 0:
         raise GarbledPage("a page of the trace buffer ends before its data")

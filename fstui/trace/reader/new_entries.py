@@ -29,6 +29,7 @@ class Journal(NamedTuple):
     """The longest time between two commits."""
 
     def commits(self) -> int:
+        """Return the number of commits since the mount."""
         match = re.match(r"\d+", proc.read_text(self.file))
         return int(match[0]) if match else 0
 

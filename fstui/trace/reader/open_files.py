@@ -82,6 +82,7 @@ class Opener:
         return parent.topmost if parent is not None and parent.in_scope and parent.name == self.name else self
 
     def may_have_written(self) -> bool:
+        """Return whether the process may have written to files since the last call."""
         before, self._io_bytes = self._io_bytes, proc.io_bytes(self.pid)
         return self._io_bytes is None or self._io_bytes != before
 

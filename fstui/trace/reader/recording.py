@@ -17,7 +17,7 @@ from fstui.trace.reader.events import (
     Reader,
     data_end,
     decode,
-    page_time,
+    page_time_ns,
     parse_format,
     parse_page_layout,
 )
@@ -59,14 +59,14 @@ class PageStore:
 
     def events(self, until_ns: int) -> Iterator[Event]:
         """Yield the events until ``until_ns``, sorted by time. Keep later events."""
-        pages = sorted(self._pages, key=page_time)
-        count = bisect_right(pages, until_ns, key=page_time)
+        pages = sorted(self._pages, key=page_time_ns)
+        count = bisect_right(pages, until_ns, key=page_time_ns)
         due, self._pages = pages[:count], pages[count:]
         self.bytes = sum(map(len, self._pages))
         for begin in range(0, max(1, len(due)), PAGES_AT_ONCE):  # once even without pages, to yield ``_later_events``
             end = begin + PAGES_AT_ONCE
             # no event in due[end:] is earlier than the start of its first page
-            complete_ns = min(until_ns, page_time(due[end])) if end < len(due) else until_ns
+            complete_ns = min(until_ns, page_time_ns(due[end])) if end < len(due) else until_ns
             yield from self._decode(due[begin:end], complete_ns)
 
     def _decode(self, pages: list[bytes], until_ns: int) -> list[Event]:
