@@ -9,6 +9,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from msgspec.structs import replace
 
+from fstui.cli import catalog
 from fstui.fleet import report as of_fleets
 from fstui.fleet import results
 from fstui.fleet.results import About
@@ -57,9 +58,11 @@ def test_each_schema_names_its_dialect_identifier_and_title(name: str) -> None:
         assert schema["$id"] == f"urn:{named.replace('.', ':', 1)}"
 
 
-def test_the_command_prints_every_schema(fstui: Fstui) -> None:
+def test_the_command_prints_every_schema(fstui: Fstui, capfd: pytest.CaptureFixture[str]) -> None:
     assert json.loads(fstui("schema").stdout)["$id"] == "urn:fstui:run/2"
-    assert json.loads(fstui("schema", "events").stdout)["$id"] == "urn:fstui:events/1"
+    for name, expected in SCHEMAS.items():
+        catalog.schema.main([name], standalone_mode=False)
+        assert json.loads(capfd.readouterr().out)["$id"] == expected["$id"]
 
 
 @pytest.mark.parametrize(

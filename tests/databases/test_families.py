@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from fstui.databases import existing
-from fstui.databases.connections import Connection, Tls
+from fstui.databases.connections import Connection, DatabaseError, Tls
 from fstui.databases.existing import find_connection, with_current_password
 from fstui.databases.mysql import MySQL
 from fstui.databases.postgresql import PostgreSQL
@@ -18,6 +18,7 @@ from fstui.measure.kinds.servers import KINDS, ServerName, kind_of_version
 from fstui.measure.kinds.sysbench import Sysbench
 from fstui.model.errors import Refused
 from fstui.state import ledger, paths
+from fstui.state.workspace import HeldDirectory
 
 SERVICES = """
 # a comment
@@ -221,3 +222,21 @@ async def test_waiting_for_a_file_that_hangs_is_bounded(services: Path, monkeypa
 def test_unknown_service_is_refused(services: Path) -> None:
     with pytest.raises(Refused, match=f"there is no service 'other' in {services}"):
         find_connection(postgresql(login_path="other"))
+
+
+@pytest.mark.parametrize("is_link", [False, True], ids=["directory", "link"])
+async def test_sysbench_does_not_run_in_a_replaced_directory(tmp_path: Path, is_link: bool) -> None:
+    own, other, sysbench = tmp_path / "own", tmp_path / "other", tmp_path / "sysbench"
+    own.mkdir()
+    other.mkdir()
+    sysbench.write_text("#!/bin/sh\ntouch started\n")
+    sysbench.chmod(0o755)
+    status, connection = own.stat(), Connection(driver="mysql", host="db7", user="app")
+    held = HeldDirectory(str(own), status.st_dev, status.st_ino)
+    assert await query(str(sysbench), connection, ["SELECT 1"], held) == []
+    (own / "started").unlink()
+    own.rename(tmp_path / "away")
+    own.symlink_to(other) if is_link else other.rename(own)
+    with pytest.raises(DatabaseError, match="another directory has taken its place"):
+        await query(str(sysbench), connection, ["SELECT 1"], held)
+    assert not list(tmp_path.rglob("started"))
