@@ -91,20 +91,22 @@ def _step(comparison: Comparison, name: str) -> Section:
     if any(figures.figures_text(middle.step) for middle in middle_rounds.values()):
         texts = tuple((letter, figures.figures_text(middle.step) or NONE) for letter, middle in middle_rounds.items())
         return Section(name, ("", "RESULT"), texts, figures=latencies)
-    ranking = comparison.ranking(name)
-    ranks = {rank.side.letter: rank for rank in ranking} if len(ranking) > 1 else {}
+    ranking, compared, ratios = comparison.ranking(name), comparison.comparable(name), comparison.ratios(name)
+    compared_letters = [rank.side.letter for rank in compared if len(compared) > 1]
+    lossy = [rank.side.letter for rank in ranking if rank.is_lossy and len(ranking) > 1]
     rows: list[Row] = []
     for letter, middle in middle_rounds.items():
         counts = comparison.counts(middle.run)
         cells = figures.step_cells(middle.step, middle.step.settings, counts)  # with the median rate of all rounds
         measured = figures.step_cells(middle.measured, middle.step.settings, counts)  # as in the middle round
-        rank = ranks.get(letter)
-        bar_ = bar(middle.step.rate_per_s / ranking[0].step.rate_per_s, _BAR_WIDTH) if rank else ""
-        ratio = str(rank.ratio) if rank else NONE
-        marked = f"{letter} {GLYPHS['not-durable']}" if rank and rank.is_lossy else letter
+        share = middle.step.rate_per_s / compared[0].step.rate_per_s if letter in compared_letters else 0.0
+        ratio = str(ratios[letter]) if letter in ratios else NONE
+        marked = f"{letter} {GLYPHS['not-durable']}" if letter in lossy else letter
         figures_ = (ratio, cells["P50"], cells["P99"], measured["FLUSH/SYNC"])
-        rows.append((marked, right_cell(cells["RATE/S"]), bar_, *map(right_cell, figures_)))
-    return Section(name, RANKING_HEADER, tuple(rows), tuple(remarks(ranking)), figures=latencies)
+        rows.append(
+            (marked, right_cell(cells["RATE/S"]), bar(share, _BAR_WIDTH) if share else "", *map(right_cell, figures_))
+        )
+    return Section(name, RANKING_HEADER, tuple(rows), tuple(remarks(comparison, name)), figures=latencies)
 
 
 def _side(side: Side) -> ComparedSide:

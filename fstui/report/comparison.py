@@ -158,7 +158,7 @@ class Comparison:
     @cached_property
     def trust(self) -> tuple[str, str]:
         """How far the ratios can be trusted: the start of an answer that is less certain, and a note."""
-        rankings = [ranking for name in self.step_names if len(ranking := self.ranking(name)) > 1]
+        rankings = [ranking for name in self.step_names if len(ranking := self.comparable(name)) > 1]
         ranks = [rank for ranking in rankings for rank in ranking]
         if not ranks:
             return "", ""
@@ -178,9 +178,9 @@ class Comparison:
 
     def lead(self, name: str) -> Ratio | None:
         """Return the ratio of the fastest side to the next one in a step; None if it was not clearly faster."""
-        return _lead(self.ranking(name), name)
+        return _lead(self.comparable(name), name)
 
-    @property
+    @cached_property
     def step_with_largest_lead(self) -> str | None:
         leads = {name: lead.factor for name in self.step_names if (lead := self.lead(name))}
         return max(leads, key=leads.__getitem__, default=None)
@@ -191,17 +191,15 @@ class Comparison:
 
         It also says whether that may be chance. Where A was fastest, the ratio is that of the next side.
         """
-        first = self.sides[0]
-        lossy = [side.letter for side in self.sides if not side.may_be_durable]
-        durability, excludes_lossy = "", 0 < len(lossy) < len(self.sides)  # otherwise, the rates can be compared
-        if excludes_lossy:
+        first, lossy, durability = self.sides[0], self._excluded, ""
+        if lossy:
             be, their = ("is", "its") if len(lossy) == 1 else ("are", "their")
             durability = f"{join_words(lossy)} {be} not durable: {their} rates with syncs do not count. "
         compared = 0
         wins: dict[str, list[str]] = {}
         factors: dict[str, list[float]] = {}
         for name in self.step_names:
-            ranking = [rank for rank in self.ranking(name) if not (excludes_lossy and rank.is_lossy)]
+            ranking = self.comparable(name)
             if len(ranking) < 2:
                 continue
             compared += 1
@@ -236,6 +234,22 @@ class Comparison:
         measured = [(side, middle.step) for side in self.sides if (middle := side.step(name)) and side.rates(name)]
         ranked = [Rank(side, step, ratio) for side, step in measured if (ratio := ratio_of(measured[0][0], side, name))]
         return sorted(ranked, key=lambda rank: -rank.step.rate_per_s)
+
+    def comparable(self, name: str) -> list[Rank]:
+        """Return the ranking without the rates that do not count."""
+        return [rank for rank in self.ranking(name) if not (self._excluded and rank.is_lossy)]
+
+    def ratios(self, name: str) -> dict[str, Ratio]:
+        """Return the ratio of each side by its letter; empty if the rate of the first side does not count."""
+        first = min((rank.side.letter for rank in self.ranking(name)), default="")
+        ratios = {rank.side.letter: rank.ratio for rank in self.comparable(name)}
+        return ratios if first in ratios and len(ratios) > 1 else {}
+
+    @cached_property
+    def _excluded(self) -> list[str]:
+        """The letters of the sides that are not durable; empty if no side is durable, so the rates can be compared."""
+        lossy = [side.letter for side in self.sides if not side.may_be_durable]
+        return lossy if len(lossy) < len(self.sides) else []
 
 
 def _lead(ranking: Sequence[Rank], name: str) -> Ratio | None:
@@ -292,13 +306,14 @@ def changes_section(before: Run, now: Run) -> Section:
     return Section(headline(before, now), ("", moment(before.started_at), "now", ""), rows, labelled=True)
 
 
-def remarks(ranked: Sequence[Rank]) -> Iterator[str]:
+def remarks(comparison: Comparison, name: str) -> Iterator[str]:
     """Yield remarks about sides: the range of the rounds, or no clear difference."""
-    for rank in sorted(ranked, key=lambda rank: rank.side.letter):
-        if spread := rank.side.spread(rank.step.name):
-            yield f"{rank.side.letter}: median of {len(rank.side.rounds)} rounds, {spread}"
-        if rank.ratio.undecided:
-            yield f"= {rank.side.letter}: no clear difference in {rank.ratio.rounds} rounds: the interval contains 1"
+    ratios = comparison.ratios(name)
+    for side in comparison.sides:
+        if spread := side.spread(name):
+            yield f"{side.letter}: median of {len(side.rounds)} rounds, {spread}"
+        if (ratio := ratios.get(side.letter)) and ratio.undecided:
+            yield f"= {side.letter}: no clear difference in {ratio.rounds} rounds: the interval contains 1"
 
 
 def _pairs(before: Run, now: Run) -> Iterator[tuple[Step, Step]]:

@@ -10,7 +10,7 @@ from fstui.model.quantities import rate
 from fstui.model.run import Round, Run
 from fstui.model.storage import Reading
 from fstui.report import comparison, formats
-from fstui.report.compare import NOTES_TITLE, comparison_report
+from fstui.report.compare import NOTES_TITLE, RANKING_HEADER, comparison_report
 from fstui.report.comparison import Comparison, Ratio, ratio_of
 from fstui.report.figures import Counts
 from fstui.report.sections import cell_text
@@ -183,6 +183,14 @@ def test_the_answer_begins_with_the_side_that_is_not_durable() -> None:
     assert Comparison(synced).answer.endswith("The runs have no other step in common.")
     assert "C was fastest in 5 of 7 steps (2.00 × A), B in 2" in Comparison([HONEST, LYING, run("c", 2.0)]).answer
     assert "not durable" not in Comparison([run("a", 1.0, "lost"), run("b", 2.0, "not-durable")]).answer
+
+
+def test_rates_that_do_not_count_have_no_bar_and_no_ratio() -> None:
+    synced = [replace(side, steps=tuple(step for step in side.steps if step.syncs)) for side in (LYING, HONEST)]
+    report = comparison_report(synced)
+    for step in (section for section in report.sections if section.header == RANKING_HEADER):
+        assert [tuple(map(cell_text, row[2:4])) for row in step.rows] == [("", "–"), ("", "–")]
+    assert not any("Ratios" in line for section in report.sections for line in section.lines)
 
 
 def test_what_is_equal_in_all_runs_is_said_once() -> None:

@@ -32,7 +32,7 @@ from fstui.tui.drawing.cells import (
 )
 from fstui.tui.drawing.report import section_lines
 from fstui.tui.drawing.run import cell_styles
-from fstui.tui.styles import AREA, BAD, FAINT, HEAD
+from fstui.tui.styles import AREA, FAINT, HEAD
 
 _RATE, _BAR, _RATIO, _RATIO_WIDTH = "RATE/S", "VS BEST", "VS A", 8
 _MIN_MAP_LINES, _FRAME_LINES, _OTHER_LINES = 8, 2, 2
@@ -49,7 +49,7 @@ STEPS = (
 
 
 def blocks(report: Report, height: int = 0) -> list[Card]:
-    """Return cards: the runs, the steps, and latency maps of the step whose rates differ most. They fill ``height``."""
+    """Return cards: the runs, the steps, and latency maps. They fill ``height``."""
     comparison = Comparison(report.runs)
     answer = report.sections[0]  # a headline above the cards
     shown = [section for section in report.text_sections if section is not answer and not section.only_in_documents]
@@ -77,12 +77,14 @@ def blocks(report: Report, height: int = 0) -> list[Card]:
 
 
 def _views(comparison: Comparison) -> Iterator[tuple[str, latency.LatencyView]]:
-    """Yield a name and a view for each side of the step with the largest lead, with a common time axis."""
-    if (name := comparison.step_with_largest_lead) is not None:
+    """Yield a name and a view of each side for the step with the largest lead, else for the first, on one time axis."""
+    lead = comparison.step_with_largest_lead
+    common = (name for name in comparison.step_names if all(side.rates(name) for side in comparison.sides))
+    if name := lead or next(common, None):
         middle_rounds = [(side, middle) for side in comparison.sides if (middle := side.step(name))]
         longest_s = max(middle.measured.elapsed_s for _, middle in middle_rounds)
         for side, middle in middle_rounds:
-            title = f"{side.letter} {side.name}: {name}, largest difference"
+            title = f"{side.letter} {side.name}: {name}{', largest difference' if lead else ''}"
             view = latency.step_view(middle.run, middle.measured)
             marks = tuple(mark for mark in view.marks if mark.name != LAST_RUN)
             yield title, replace(view, marks=marks, length_s=max(longest_s, 1e-3))
@@ -101,8 +103,12 @@ def _steps(steps: Sequence[Section], comparison: Comparison, width: int) -> list
     names = [step.title for step in steps]
     unclear = {name for name in names if len(comparison.sides) == 2 and not comparison.lead(name)}
     ranks = {(name, rank.side.letter): rank for name in names for rank in comparison.ranking(name)}
-    fastest = {name: ranking[0].step.rate_per_s for name in names if (ranking := comparison.ranking(name))}
-    ratios = {key: f"{'≈ ' * (key[0] in unclear)}{rank.ratio}" for key, rank in ranks.items()}
+    fastest = {name: ranking[0].step.rate_per_s for name in names if (ranking := comparison.comparable(name))}
+    ratios = {
+        (name, letter): f"{'≈ ' * (name in unclear)}{ratio}"
+        for name in names
+        for letter, ratio in comparison.ratios(name).items()
+    }
     step_width = min(max(map(cell_len, names), default=0), width * 3 // 10)
     ratio_width = max(map(cell_len, (_RATIO, *ratios.values())))
     extra = max(ratio_width - _RATIO_WIDTH, 0)  # long ratios need a wider screen
@@ -111,6 +117,8 @@ def _steps(steps: Sequence[Section], comparison: Comparison, width: int) -> list
         replace(each, width=widths.get(each.title, each.width), from_width=each.from_width and each.from_width + extra)
         for each in STEPS
     ]
+    if not any(cell_text(row[2]) for step in steps for row in step.rows):  # no rates are compared
+        columns = [replace(each, from_width=0) for each in columns if each.title not in {_BAR, _RATIO}]
     bar_width = next((column.width for column in fit_columns(columns, width - 4) if column.title == _BAR), 0)
     if bar_width < len(_BAR):
         columns = [column for column in columns if column.title != _BAR]
@@ -119,14 +127,15 @@ def _steps(steps: Sequence[Section], comparison: Comparison, width: int) -> list
         for index, (letter, per_s, drawn_bar, _, *figures) in enumerate(step.rows):
             key = step.title, cell_text(letter)[0]
             rank, colour = ranks.get(key), _side_style(key[1])
-            bad = BAD if rank and rank.is_lossy else ""
+            lossy = FAINT if rank and rank.is_lossy else ""
             ratio = ratios.get(key, NONE) if index else ""  # the first side is always 1.00 ×
             share = rank.step.rate_per_s / fastest[step.title] if rank and cell_text(drawn_bar) else 0.0
             bar = meter(share, bar_width, "")[0][0]
             cells = ("" if index else name, letter, per_s, bar, ratio, *figures)
             values = dict(zip((column.title for column in STEPS), map(cell_text, cells), strict=True))
-            styles = cell_styles(values, rank.side.run.verdict if rank and bad else None)
-            styles |= {"": bad or colour, _RATE: bad, _BAR: colour, _RATIO: FAINT if step.title in unclear else HEAD}
+            styles = cell_styles(values, rank.side.run.verdict if rank and lossy else None)
+            styles |= {"": colour, _RATE: lossy, _BAR: colour, _RATIO: FAINT if step.title in unclear else HEAD}
+            styles |= {"P50": lossy, "P99": lossy}
             drawn.append(line("   ", *styled_row(fitting, values, styles)))
         drawn += _remarks(step, width)
     return drawn
