@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from fstui.judge import Case, words
 from fstui.judge.facts.account import FlushAccount
+from fstui.judge.facts.step_counts import StepCounts
 from fstui.judge.facts.traced import TracedFlushes, other_requesters
 from fstui.model.counters import DeviceCounters
 from fstui.model.quantities import count, counted, ratio, size
@@ -69,6 +70,7 @@ class _Drawing:
             if account.lacks_bytes and above.expected and not above.expected.high
         }
         """Filesystems that received few bytes because no flush reached the device above them, whose file they hold."""
+        self._counts = StepCounts(case)
         self._others_wrote = any(account.others_wrote for account in accounts)
         incomplete = any(account.outcome == "missing" or account.lacks_bytes for account in accounts)
         self._stubbed = incomplete and bool(case.configuration.stub_signs)
@@ -111,9 +113,9 @@ class _Drawing:
         if traced_account and traced and (other_requests := other_requesters([traced])):
             text = f"{_own_flushes_text(traced_account, traced, conclusion)}; {other_requests}"
         elif self._others_wrote:
-            text = ", ".join([*self._arrivals(counters, shares=False), conclusion or "of all processes"])
+            text = ", ".join([*self._arrivals(counters, node, shares=False), conclusion or "of all processes"])
         else:
-            text = ", ".join(filter(None, [*self._arrivals(counters), conclusion]))
+            text = ", ".join(filter(None, [*self._arrivals(counters, node), conclusion]))
         return Cell(f"{indent}{'╳' if stopped or state == 'dropped' else '│'} {text}", style=state)
 
     def _is_conclusive(self, account: FlushAccount, device: Node) -> bool:
@@ -121,11 +123,13 @@ class _Drawing:
         cached = account.level.filesystem.id in self._cached_above
         return device in account.reached_devices and not cached and not self._stubbed
 
-    def _arrivals(self, counters: DeviceCounters, *, shares: bool = True) -> Iterator[str]:
+    def _arrivals(self, counters: DeviceCounters, node: Node, *, shares: bool = True) -> Iterator[str]:
         """Yield the bytes and flushes that reached a device. ``shares``: also as shares of what fstui requested."""
         step = self._step
         if counters.written_bytes is not None:
             share = f" ({ratio(counters.written_bytes / step.bytes)})" if step.bytes and shares else ""
+            if share and self._counts.includes_other_bytes(counters.written_bytes, [node], step):
+                share = " of all processes"
             yield f"{size(counters.written_bytes)}{share}"
         if step.syncs:
             flushes = counters.flushes

@@ -1,9 +1,11 @@
 from msgspec.structs import replace
 
+from fstui.model.counters import DeviceCounters, Idle
 from fstui.model.host import Process
 from fstui.model.run import Evidence
 from fstui.model.storage import Reading
 from fstui.report import io_path
+from fstui.report.figures import Counts
 from tests.factories import databases, screens
 from tests.factories.steps import step, traced
 from tests.factories.storage import block, disk, filesystem, loop, on_disk, on_loop, target
@@ -35,6 +37,15 @@ def test_counters_with_other_writers_are_not_related_to_syncs() -> None:
     (unknown,) = (text for text, state in lines if state == "unknown")
     assert unknown.endswith(" flushes, ? other processes also wrote")
     assert "a sync)" not in unknown and "(2.00)" not in unknown
+
+
+def test_bytes_that_others_may_have_written_have_no_ratio() -> None:
+    """The tables show no write amplification either."""
+    others = DeviceCounters(device="sda", writes=90, written_bytes=9 << 20, flushes=0, flush_ms=0)
+    evidence = Evidence(target=on_disk(), steps=(step(share=1.02),), idle=Idle(elapsed_s=1.0, counters=(others,)))
+    (arrived,) = (text for text, _ in drawn(evidence) if "all arrived" in text)
+    assert " MiB of all processes, " in arrived
+    assert Counts(evidence).bytes_ratio(evidence.steps[0]) is None
 
 
 def test_syncs_that_a_library_answers_end_above_the_filesystem() -> None:

@@ -4,7 +4,7 @@ The counts are those of the level that the findings are about. The kernel's trac
 not which process wrote a byte.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from fstui.judge.facts import Case
 from fstui.judge.facts.account import COMMIT_BYTES, SURPLUS_TOLERANCE, FlushAccount
@@ -69,6 +69,17 @@ class StepCounts:
         others = (self._case.other_writers.flushes_per_s([node]) or 0.0) * elapsed_s
         return others > SURPLUS_TOLERANCE * (counters.flushes or 0)
 
+    def includes_other_bytes(
+        self, written: float | None, devices: Sequence[Node], step: Step | Snapshot, *, others_wrote: bool = False
+    ) -> bool:
+        """Return whether these bytes may include those of other processes, which may also write while fstui is idle.
+
+        Exactly as many bytes as fstui wrote are its own.
+        """
+        other_bytes = self._case.other_writers.bytes_per_s(devices) * step.elapsed_s
+        others_wrote = others_wrote or other_bytes > max(SURPLUS_TOLERANCE * step.bytes, COMMIT_BYTES)
+        return others_wrote and written not in (0, step.bytes)
+
     def _all_counts(self, step: Step | Snapshot, settings: Settings) -> LevelCounts | None:
         """Return the flushes and bytes of all processes; None without a stack."""
         level = self._level(step)
@@ -96,10 +107,8 @@ class StepCounts:
         if others_wrote and not (counts.flushes and counts.flushes.high == 0):
             own = account.own_flushes if account and account.trace_is_complete else None
             counts = counts._replace(flushes=self._traced_flushes(step, level) if own is None else Range(own, own))
-        other_bytes = self._case.other_writers.bytes_per_s(counts.devices) * step.elapsed_s
-        # exactly as many bytes as fstui wrote are its own
-        is_known = counts.written_bytes is not None and counts.written_bytes.low in (0, step.bytes)
-        if not is_known and (others_wrote or other_bytes > max(SURPLUS_TOLERANCE * step.bytes, COMMIT_BYTES)):
+        written = counts.written_bytes.low if counts.written_bytes else None
+        if self.includes_other_bytes(written, counts.devices, step, others_wrote=others_wrote):
             counts = counts._replace(written_bytes=None)
         return counts
 

@@ -66,9 +66,9 @@ class ResultScreen(BaseScreen):
         "with the requests that were passed on and dropped; why the storage is slow or not; tables of databases; and "
         "a comparison with published rates. Enter shows the selected row on a page of its own (the first time, press "
         "Enter twice). FLUSH/SYNC is the number of flushes per requested sync at the devices that the verdict is "
-        "about. W-AMP (write amplification) is the number of bytes that arrived there per byte written. The heading of "
-        "P99 OVER TIME shows the scale of all curves. * marks the steps that the verdict is based on, unless it is "
-        "based on all steps."
+        "about. W-AMP (write amplification) is the number of bytes that arrived there per byte written; it is less "
+        "than 1.00 if several writes of one block arrived as one. The heading of P99 OVER TIME shows the scale of all "
+        "curves. * marks the steps that the verdict is based on, unless it is based on all steps."
     )
 
     def __init__(
