@@ -27,7 +27,7 @@ from fstui.judge.speed.yardsticks import (
     rated_steps,
     step_per_s,
 )
-from fstui.judge.words import capitalize, command
+from fstui.judge.words import command
 from fstui.model.judgement import FASTEST_STEP, NOT_TRUSTED, Speed, Verdict
 from fstui.model.quantities import counted, duration_ns, rate, ratio, seconds
 from fstui.model.steps import Step
@@ -127,15 +127,16 @@ def _stalls(case: Case, stalled: Sequence[StalledStep], slow: Sequence[Yardstick
 
 def _stall_cause(stalled: StalledStep, reasons: Sequence[Reason]) -> str:
     """Return the cause, and how long the device itself took if the kernel's trace shows it."""
-    cause, slowest = _cause(reasons), slowest_device(stalled.step)
+    slowest, known = slowest_device(stalled.step), "; ".join(reason.text for reason in reasons)
     if slowest is None:
-        return capitalize(cause)
+        return _cause(reasons)
     device, longest_ns = slowest
     took = duration_ns(longest_ns)
     if longest_ns >= DEVICE_SHARE * stalled.longest_ns:
-        return f"{device} itself took {took} for one request, but {cause}"
-    guess = "" if reasons else ": the delay was in a layer above, or due to a lack of CPU"
-    return f"{device} itself never took longer than {took}{guess}. {capitalize(cause)}"
+        cause = f", perhaps because {known}." if reasons else f". {_cause(reasons)}"
+        return f"{device} itself took {took} for one request{cause}"
+    cause = f": {known}." if reasons else f", or due to a lack of CPU. {_cause(reasons)}"
+    return f"{device} itself never took longer than {took} for one request, so the delay was probably above it{cause}"
 
 
 def _slow(case: Case, slow: Yardstick, yardsticks: Sequence[Yardstick]) -> Speed:
@@ -146,7 +147,7 @@ def _slow(case: Case, slow: Yardstick, yardsticks: Sequence[Yardstick]) -> Speed
         yardstick=slow.name,
         title=f"{worst.measured_rate}, slower than {slow.name}{_first_reason(reasons)}",
         sentence=f"{worst.step.name} did {worst.measured_rate} in {seconds(worst.step.elapsed_s)}. Compared with "
-        f"{slow.name}: {worst.evidence}. {capitalize(_cause(reasons))}",
+        f"{slow.name}: {worst.evidence}. {_cause(reasons)}",
         evidence=(*_evidence_lines(yardsticks), *(reason.evidence for reason in reasons)),
         next=_next_steps(case, reasons),
     )
@@ -222,7 +223,7 @@ def _compared_with_all_kinds(case: Case, best: WriteStep) -> Speed:
         title=f"{best.step.name} {measured}{_at_limit(case, best.step)}, {rank}{FASTEST_STEP if is_fastest else ''}",
         sentence=f"{best.step.name}{fastest} did {measured}. Compared with the medians of published rates, that is "
         f"{rank}. There is no reference for exactly this kind of device. {_remarks(case, best.step)}".strip(),
-        evidence=(f"{best.step.name}: {measured}{as_rate}; medians: {medians}",),
+        evidence=(f"{best.step.name}: {measured}{as_rate}; medians of all methods: {medians}",),
     )
 
 
@@ -262,10 +263,10 @@ def _first_reason(reasons: Sequence[Reason]) -> str:
 
 
 def _cause(reasons: Sequence[Reason]) -> str:
-    """Return a sentence, without its capital letter, with the reasons."""
+    """Return a sentence with the reasons."""
     if not reasons:
-        return "no cause was found."
-    return f"the disk may not be the cause: {'; '.join(reason.text for reason in reasons)}."
+        return "No cause was found."
+    return f"The disk may not be the cause: {'; '.join(reason.text for reason in reasons)}."
 
 
 def _next_steps(case: Case, reasons: Sequence[Reason]) -> tuple[str, ...]:
