@@ -93,9 +93,13 @@ def _no_flush(case: Case, nodes: list[Node], write: Cost | None) -> Conclusion:
         steps=[write.step] if write else (),
         evidence=(*([write.evidence] if write else []), *(line for node in nodes for line in _feature_lines(node))),
         next=(
+            "On the host, set cache_type=Writeback for this disk ('fstui list' there shows its cache_type).",
+            words.UNTIL_THEN,
+        )
+        if on_firecracker
+        else (
             *words.host_advice(case.host),
-            "On the host, set a cache mode that passes flushes on: QEMU cache=none or writeback; Firecracker "
-            "cache_type=Writeback.",
+            "On the host, set a cache mode that passes flushes on: in QEMU, cache=none or writeback.",
             words.UNTIL_THEN,
         ),
     )
