@@ -139,7 +139,7 @@ def _why_not_attributed(server: Server) -> str:
 def _about_flushes(run: Run, databases: Sequence[DatabaseStep]) -> Iterator[str]:
     counts = figures.Counts(run)
     if any(AT_MOST in flushes(counts, database) for database in databases):
-        yield f"“{AT_MOST.strip()}” in the column flushes/trx: the count may include flushes of other processes."
+        yield f"“{AT_MOST.strip()}” in the column flushes/tx: the count may include flushes of other processes."
 
 
 def _about_processors(databases: Sequence[DatabaseStep]) -> Iterator[str]:

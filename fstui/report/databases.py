@@ -26,7 +26,7 @@ _ROWS = {
     "other": "queries_other",
     "total": "queries_total",
     "transactions": "transactions",
-    "tps": "tps",
+    "tx/s": "tps",
     "qps": "qps",
     "min ms": "latency_ms_min",
     "avg ms": "latency_ms_avg",
@@ -133,7 +133,7 @@ def _workloads(columns: Sequence[_Column]) -> Section:
     cells: dict[tuple[str, ...], dict[str, dict[str, str]]] = {}  # configuration → workload → row → text
     for name, run, counts, database, spread in columns:
         words = (*([name] if name else []), *_configuration(run, database))
-        round_rates = {"tps of all rounds": spread} if spread else {}
+        round_rates = {"tx/s of all rounds": spread} if spread else {}
         cells.setdefault(words, {})[database.workload] = {**_figures(database, counts), **round_rates}
     if not cells:
         return Section()
@@ -166,7 +166,7 @@ def by_clients(run: Run) -> Section:
         for number, by_workload in enumerate(curves.values(), 1)
         for workload, curve in by_workload.items()
     )
-    return Section(f"tps by clients · {shared}", ("", *map(str, clients), "curve"), rows, legend, labelled=True)
+    return Section(f"tx/s by clients · {shared}", ("", *map(str, clients), "curve"), rows, legend, labelled=True)
 
 
 def csv_cells(step: Step) -> Iterator[tuple[str, str | int | float | None]]:
@@ -204,7 +204,7 @@ def _figures(database: DatabaseStep, counts: figures.Counts) -> dict[str, str]:
         **{label: _number_text(numbers[name]) for label, name in _ROWS.items()},
         "p99": NONE if p99 is None else duration_ns(p99),
         "errors": _number_text(database.figures.ignored_errors),
-        "flushes/trx": flushes(counts, database),
+        "flushes/tx": flushes(counts, database),
     }
 
 
@@ -253,20 +253,19 @@ def _durable_and_not(run: Run) -> Section:
         other_options = tuple(pair for pair in database.settings.options.items() if pair[0] not in DURABLE_OPTIONS)
         key = (database.server.title, database.settings.workload, database.settings.threads, other_options)
         pairs.setdefault(key, {})[not database.server.lossy] = database
-    complete = (pair for pair in pairs.values() if len(pair) == 2 and not pair[True].settings.read_only)
-    rows = tuple(_pair(counts, pair[True], pair[False]) for pair in complete)
-    header = ("tps", "durable", "not durable", "factor", "flushes/trx")
-    return Section(DURABLE_AND_NOT, header, rows, labelled=True)
+    complete = [pair for pair in pairs.values() if len(pair) == 2 and not pair[True].settings.read_only]
+    rows = tuple(row for pair in complete for row in _pair(counts, pair[True], pair[False]))
+    steps = (database for pair in complete for database in (pair[True], pair[False]))
+    limited = ", ".join(database.step.name for database in steps if database.figures.limited_by_processor)
+    lines = (f"CPU-bound: {limited}",) if limited else ()
+    return Section(DURABLE_AND_NOT, ("", "commits", "tx/s", "factor", "flushes/tx"), rows, lines, labelled=True)
 
 
-def _pair(counts: figures.Counts, durable: DatabaseStep, lossy: DatabaseStep) -> tuple[str, ...]:
-    return (
-        f"{durable.server.title} {durable.workload}",
-        rate(durable.tps),
-        "CPU-bound " * lossy.figures.limited_by_processor + rate(lossy.tps),
-        f"{ratio(lossy.tps / durable.tps)} ×" if durable.tps else NONE,
-        f"{flushes(counts, durable)} → {flushes(counts, lossy)}",
-    )
+def _pair(counts: figures.Counts, durable: DatabaseStep, lossy: DatabaseStep) -> Iterator[tuple[str, ...]]:
+    factor = f"{ratio(lossy.tps / durable.tps)} ×" if durable.tps else NONE
+    for database, word, times in ((durable, "durable", ""), (lossy, "not durable", factor)):
+        name = f"{database.server.title} {database.workload}"
+        yield name, word, rate(database.tps), times, flushes(counts, database)
 
 
 def _number_text(value: int | float | None) -> str:

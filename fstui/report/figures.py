@@ -19,7 +19,7 @@ from fstui.report.text import NONE
 
 BY_HAND = "by hand"
 """The duration of a power cut, which a person makes."""
-PER_TRANSACTION = "/trx"
+PER_TRANSACTION = "/tx"
 """This stands after the flushes per transaction, in a column of flushes per sync."""
 
 HIGH_AND_LOW = "high: each commit is durable; low: a power cut loses the last commits"
@@ -70,7 +70,7 @@ def counter_cells(device: DeviceCounters, syncs: int, settings: Settings) -> tup
 
 
 def per_sync_text(flushes: float | None, settings: Settings) -> str:
-    """Return flushes per sync, or ``3.14/trx``: fstui does not see how often a database syncs in a transaction."""
+    """Return flushes per sync, or ``3.14/tx``: fstui does not see how often a database syncs in a transaction."""
     unit = PER_TRANSACTION if settings.operation_name else ""
     return NONE if flushes is None else f"{ratio(flushes)}{unit}"
 
