@@ -1,7 +1,7 @@
 """Tables of published rates and of the user's own references: those near the rate of a run, or all."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
+from itertools import groupby, pairwise
 
 from fstui.judge.references import Placement, Reference, find_placements, media_names
 from fstui.model.quantities import counted, rate, size
@@ -31,12 +31,11 @@ def comparison_table(placement: Placement) -> Section:
         *((reference.per_s, _row(reference, sources, USER_REFERENCE)) for reference in placement.own),
         (placement.per_s, run_row),
     ]
-    left_out = len(placement.published) - len(nearest)
-    lines = (
-        *((f"and {left_out} more: fstui references",) if left_out else ()),
-        *_notes(nearest),
-        *(f"{label} {source}" for source, label in sources.items()),
-    )
+    positions = {reference: index for index, reference in enumerate(placement.published)}
+    for slower, faster in pairwise(nearest):
+        if (left_out := positions[faster] - positions[slower] - 1) > 0:
+            rows.append((slower.per_s, ("", "…", f"{left_out} more: fstui references")))
+    lines = (*_notes(nearest), *(f"{label} {source}" for source, label in sources.items()))
     ordered = sorted(rows, key=lambda row: row[0])
     title = f"{placement.operation}: {', '.join(_headings(placement))}"
     return Section(title, _HEADER, tuple(row for _, row in ordered), lines)
