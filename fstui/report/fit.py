@@ -29,6 +29,7 @@ _NOT_TOO_SLOW: tuple[Fitness, ...] = (*_FAST_ENOUGH, "within-limit")
 """The answers that do not rule the product out."""
 _MAX_NAMES = 2
 _IF_REAL = ", only if the syncs are real"
+_WITHIN_LIMIT = "within limit: the product only limits the time of one sync; it requires no rate."
 _RECORDS = (
     "directory", "run", "verdict", "confidence", "product", "answer", "rate_per_s", "p99_ns", "longest_ns", "measured",
     "required", "reasons", "step", "source", "trouble",
@@ -72,7 +73,8 @@ def sections(run: Run, product_names: Sequence[str] = ()) -> tuple[Section, Sect
             without_threshold.setdefault(fit.measured, []).append(fit.product)
     points = tuple((measured, ("; ".join(names),)) for measured, names in without_threshold.items())
     is_starved = any(fit.measured.endswith(SHORT_OF_CPU) for fit in fits)
-    lines = [MEASURE_WITH_CPU] if is_starved else []
+    lines = [_WITHIN_LIMIT] if any(fit.answer == "within-limit" for fit in fits) else []
+    lines += [MEASURE_WITH_CPU] if is_starved else []
     if reasons := _distinct(fit.reasons for fit in fits):
         lines.append(f"Too slow now: {'; '.join(reasons)}. So the disk may not be the cause.")
     compared = Section("Compared with what products require", _HEADER, rows, tuple(lines))
@@ -83,11 +85,17 @@ def headline(run: Run) -> str:
     """Return ``too slow for etcd · fits Proxmox VE +3``; empty if no product was measured."""
     too_slow = [fit for fit in run.fit if fit.answer == "does-not-fit"]
     enough = [fit.product for answer in _FAST_ENOUGH for fit in run.fit if fit.answer == answer]
-    more = f" +{len(enough) - _MAX_NAMES}" if len(enough) > _MAX_NAMES else ""
+    within = [fit.product for fit in run.fit if fit.answer == "within-limit"]
     now = " now" if all(fit.reasons for fit in too_slow) else ""
     parts = [f"too slow{now} for {', '.join(fit.product for fit in too_slow)}"] if too_slow else []
-    parts += [f"fits {', '.join(enough[:_MAX_NAMES])}{more}"] if enough else []
+    parts += [f"fits {_first_names(enough)}"] if enough else []
+    parts += [f"within the limits of {_first_names(within)}"] if within else []
     return " · ".join(parts)
+
+
+def _first_names(names: Sequence[str]) -> str:
+    more = f" +{len(names) - _MAX_NAMES}" if len(names) > _MAX_NAMES else ""
+    return ", ".join(names[:_MAX_NAMES]) + more
 
 
 def _fits(run: Run | None, product_names: Sequence[str]) -> tuple[Fit, ...]:

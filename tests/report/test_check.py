@@ -131,8 +131,11 @@ def fit_run(*fits: tuple[str, Fitness, tuple[str, ...]]) -> Run:
 @pytest.mark.parametrize(
     ("answers", "expected"),
     [
-        ((("a", "within-limit", ()),), ""),
-        ((("a", "within-limit", ()), ("b", "light-load", ()), ("c", "fits", ())), "fits c, b"),
+        ((("a", "not-known", ()),), ""),
+        (
+            (("a", "within-limit", ()), ("b", "light-load", ()), ("c", "fits", ())),
+            "fits c, b · within the limits of a",
+        ),
         ((("a", "does-not-fit", ("load",)), ("b", "does-not-fit", ())), "too slow for a, b"),
         ((("a", "does-not-fit", ("load",)), ("b", "does-not-fit", ("load",))), "too slow now for a, b"),
     ],
