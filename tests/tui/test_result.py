@@ -109,7 +109,8 @@ async def test_a_run_of_databases_opens_with_their_rates() -> None:
     async with opened(run) as pilot:
         lines = screen_lines(pilot.app)
         assert "MariaDB 10.11.19: 15.5 tx/s synced, 102 tx/s unsynced" in lines[2]
-        assert lines[4].split()[:4] == ["MariaDB", "10.11.19", "read_write", "15.5"]
+        assert lines[4].split()[:5] == ["MariaDB", "10.11.19", "read_write", "durable", "15.5"]
+        assert lines[5].split()[2:6] == ["read_write", "not", "durable", "102"]
 
 
 @pytest.mark.parametrize(("verdict", "section"), [("consistent", True), ("cannot-tell", True), ("not-durable", False)])
@@ -427,7 +428,7 @@ async def test_enter_twice_shows_the_full_title_of_a_finding() -> None:
 def test_steps_that_the_verdict_is_based_on_are_marked() -> None:
     lines = [line.plain.rstrip() for line in drawing.steps(screens.RUN, (), 0, 80, 12)]
     title, step = (line for line in lines if "*" in line)
-    assert title.startswith("── STEP (* durability) ─") and step.startswith(" * same bloc")
+    assert title.startswith("── STEP (* in verdict) ─") and step.startswith(" * same bloc")
 
 
 @pytest.mark.parametrize("verdict", ["not-durable", "cannot-tell"])

@@ -68,7 +68,7 @@ STEPS = (
     Column("FLUSH/SYNC", 10, right=True),
     Column(W_AMP, 6, right=True, from_width=75),
 )
-_JUDGED_TITLE = f"STEP ({figures.JUDGED} durability)"
+_JUDGED_TITLE = f"STEP ({figures.JUDGED} in verdict)"
 _NAME_WIDTH, _WIDE_SCREEN = 20, 90
 """A narrower terminal cuts the names of rules and omits the confidence, to leave room for the text."""
 FINDINGS = (

@@ -304,9 +304,10 @@ def _step(progress: Progress, index: int, name: str, columns: Sequence[Column], 
 
 
 def cell_styles(values: Mapping[str, str], verdict: Verdict | None) -> dict[str, str]:
-    """Return the styles of a step's cells by the titles of their columns. Red: the syncs sent no flush."""
+    """Return the styles of a step's cells by the titles of their columns. Red: the syncs sent no flush, or stalled."""
     no_flushes = verdict in NOT_DURABLE and values.get("FLUSH/SYNC") == ratio(0)
-    return {CURVE: TIME, "FLUSH/SYNC": BAD if no_flushes else ""}
+    stalled = BAD if values.get("STALLS", "0") != "0" else ""
+    return {CURVE: TIME, "FLUSH/SYNC": BAD if no_flushes else "", "STALLS": stalled, "MAX": stalled}
 
 
 def numbers(
