@@ -45,7 +45,7 @@ def test_row_starts_with_the_worse_of_verdict_and_speed(verdict: Verdict, speed:
     saved("aaa111", 1)
     (run,) = (replace(each, verdict=verdict, speed=speed) for each in runs.history())
     for width in (78, 118):
-        (draw,) = drawing.rows([run], (), width).rows.values()
+        (draw,) = drawing.rows([run], [run], (), width).rows.values()
         cells = [cell.plain.strip() for cell in draw()]
         assert cells[0] == sign and ("not slow" if speed == "normal" else speed) in cells
 
@@ -335,10 +335,24 @@ def test_remark_of_a_run_is_shown_in_full(width: int) -> None:
         path="/x", status="stopped", scenario="sysbench-oltp", rate_per_s=206.0, target="/srv/data/postgresql"
     )
     run = replace(run, rate_of="oltp_update_non_index", settings={"seconds": 1, "server": ["mariadb"]})
-    content = drawing.rows([run, replace(run, path="/y", settings={"seconds": 2, "server": ["mysql"]})], (), width)
+    runs = [run, replace(run, path="/y", settings={"seconds": 2, "server": ["mysql"]})]
+    content = drawing.rows(runs, runs, (), width)
     cells = dict(zip([column.title for column in content.columns], content.rows["/x"](), strict=True))
     assert sum(column.width + column.gap for column in content.columns) == width
-    assert cells["TARGET"].plain.strip().endswith("ql (stopped)")
+    assert cells["TARGET"].plain.strip().endswith("l (stopped)")
+
+
+def test_a_drop_below_earlier_runs_is_listed() -> None:
+    rates = {"a": 1000.0, "b": 3000.0, "c": 200.0}
+    runs = [
+        Summary(
+            path=name, status="finished", scenario="check", rate_per_s=rate, started_at=f"2026-11-2{index}T03:12:44Z"
+        )
+        for index, (name, rate) in enumerate(rates.items())
+    ]
+    content = drawing.rows(runs[2:], runs, (), 116)
+    cells = dict(zip([column.title for column in content.columns], content.rows["c"](), strict=True))
+    assert cells["× PRIOR"].plain.strip() == "0.10"
 
 
 def test_runs_of_one_second_have_the_order_of_the_history() -> None:

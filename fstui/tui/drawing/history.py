@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from functools import partial
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from math import ceil, sqrt
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from msgspec.structs import replace
@@ -15,7 +16,7 @@ from rich.text import Text
 
 from fstui.model.documents import ALTERED
 from fstui.model.judgement import NOT_TRUSTED, VERDICTS, Answer
-from fstui.model.quantities import counted, rate
+from fstui.model.quantities import counted, rate, ratio
 from fstui.model.run import Run
 from fstui.report import history as report
 from fstui.report.findings import leading_finding
@@ -55,6 +56,7 @@ COLUMNS = (
     Column("STEP", 16, gap=2, cut="middle", from_width=_WIDE),
     Column("RATE/S", _RATE_WIDTH, gap=1, right=True),
     Column("BAR", _BAR_WIDTH, gap=1, from_width=_VERY_WIDE),
+    Column("× PRIOR", 7, gap=1, right=True, from_width=_WIDE),
     Column("RUN", 6, gap=2, from_width=_VERY_WIDE),
     Column("TARGET", gap=2, cut="left"),
     Column("HOST", 12, gap=2, from_width=121),
@@ -91,16 +93,21 @@ _MIN_CHART_WIDTH = 34
 _POINT, _CHOSEN_POINT = "●", "◆"
 
 
-def rows(runs: Sequence[Summary], marked: Collection[str], width: int) -> TableContent:
+def rows(runs: Sequence[Summary], saved: Sequence[Summary], marked: Collection[str], width: int) -> TableContent:
     """Return a row for each run; its path is the key. The title of the BAR column is the range of its scale.
 
-    ``marked``: the ids of the runs that are marked for a comparison.
+    ``saved``: the runs with whose rates these are compared. ``marked``: the ids of the runs that are marked for a
+    comparison.
     """
     # one run of each set of settings; narrow columns have no room for the settings
     variants = list({f"{run.scenario} {run.settings}": run for run in runs}.values()) if width >= _WIDE else []
     columns = fit_columns(_sized_columns(runs, variants) if variants else COLUMNS, width)
     scale = charts.scale_around(run.rate_per_s for run in runs)
-    rows = {run.path: partial(_row, run, columns, scale, variants, is_marked=run.id in marked) for run in runs}
+    series = {run.path: runs for runs in report.series(saved) for run in runs}
+    rows = {
+        run.path: partial(_row, run, columns, scale, variants, series.get(run.path, ()), is_marked=run.id in marked)
+        for run in runs
+    }
     return TableContent(columns, rows, {"BAR": charts.ends(scale)})
 
 
@@ -123,7 +130,7 @@ def earlier_runs(runs: Sequence[Summary], width: int, height: int) -> list[Text]
     """Draw the runs on one filesystem."""
     if not runs:
         return [rule(width, "earlier runs"), *paragraph("No run on this filesystem is saved.", width)]
-    columns, drawn, _ = rows(runs[: height - 2], (), width - 4)
+    columns, drawn, _ = rows(runs[: height - 2], runs, (), width - 4)
     return [
         rule(width, "earlier runs", f"{len(runs)} on this filesystem"),
         line((f"   {row(columns, {column.title: column.title for column in columns})}", FAINT)),
@@ -290,8 +297,15 @@ def note_lines(summary: Summary, width: int, *, in_table: bool) -> list[Text]:
 
 
 def _row(
-    summary: Summary, columns: Sequence[Column], scale: LogScale, variants: Sequence[Summary], *, is_marked: bool
+    summary: Summary,
+    columns: Sequence[Column],
+    scale: LogScale,
+    variants: Sequence[Summary],
+    series: Sequence[Summary],
+    *,
+    is_marked: bool,
 ) -> list[Text]:
+    earlier_rates = [run.rate_per_s for run in takewhile(lambda run: run.path != summary.path, series)]
     verdict_text, verdict = report.answer(summary)
     style = verdict_style(verdict if summary.verdict else None)[1]
     glyph, glyph_style = _glyph(summary)
@@ -305,6 +319,7 @@ def _row(
         "TARGET": _target_with_remarks(summary, next((each.width for each in columns if each.title == "TARGET"), 0)),
         "RATE/S": _rate(summary.rate_per_s) if summary.rate_per_s else "",
         "BAR": charts.bar(summary.rate_per_s, scale, _BAR_WIDTH),
+        "× PRIOR": ratio(summary.rate_per_s / median(earlier_rates)) if earlier_rates else "",
         "RUN": summary.id,
         "HOST": summary.hostname,
         "NOTE": summary.note,

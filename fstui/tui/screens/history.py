@@ -54,6 +54,7 @@ class HistoryScreen(BaseScreen):
     SCROLLED_PART = "selected"
     HELP_TEXT = (
         "Every run is saved as one document. On the command line: fstui history, fstui show, fstui compare. "
+        "× PRIOR: the rate divided by the median of the earlier runs with the same scenario, settings and target. "
         "'fstui show --again' judges a saved run again with the rules of this version."
     )
 
@@ -249,7 +250,7 @@ class HistoryScreen(BaseScreen):
         return "NOTE" in self.table.titles
 
     def _draw_rows(self, width: int) -> TableContent:
-        return drawing.rows(self.rows or (), self._marked_ids, width)
+        return drawing.rows(self.rows or (), self._all_runs, self._marked_ids, width)
 
     def _draw_title(self, width: int, height: int) -> list[Text]:
         name = f"compare {', '.join(self._marked_ids)} with …" if self._is_comparing else self.NAME
