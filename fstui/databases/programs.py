@@ -109,7 +109,10 @@ def _find_sysbench() -> str:
 
 
 def output_of(program: str, *arguments: str) -> tuple[int, str]:
-    """Run a tool. Return its status (-1 after TOOL_TIMEOUT_S), and stdout and stderr in one text."""
+    """Run a tool. Return its status (-1 after TOOL_TIMEOUT_S), and stdout and stderr in one text.
+
+    A tool that is a script may leave its own children: ``call_in_child`` kills these.
+    """
     import sh  # noqa: PLC0415  slow to import, and only needed for databases
 
     try:

@@ -11,7 +11,9 @@ import asyncio
 import contextlib
 import errno
 import fcntl
+import os
 import pickle
+import signal
 import subprocess
 import sys
 import time
@@ -195,6 +197,11 @@ class Child:
             self.abandon()
             return None
 
+    def kill_group(self) -> None:
+        """Kill the child and the programs that it started. Call this before ``reap``, which frees the process id."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)
+
     def abandon(self) -> None:
         """Send SIGKILL and do not wait: a process that is stuck in the kernel ends later."""
         self._process.kill()
@@ -207,8 +214,9 @@ async def call_in_child(
 ) -> Result:
     """Call a function of a module in a child process, because the disk that the function uses may hang.
 
-    ``where``: what the function reads or writes. Raises what the function raises, NotStarted, NoReply as ``_wait_for``
-    does, and ChildProcessError if the child was killed.
+    The programs that the function started are killed when it returns. ``where``: what the function reads or writes.
+    Raises what the function raises, NotStarted, NoReply as ``_wait_for`` does, and ChildProcessError if the child was
+    killed.
     """
     return cast(Result, await _call(sys.path, function, arguments, timeout_s, where))
 
@@ -225,9 +233,10 @@ async def _call(search_path: list[str], function: object, arguments: object, tim
         child.send_bytes(pickle.dumps(search_path) + pickle.dumps((function, arguments)))
         child.hang_up()
         output = await _wait_for(child, child.read_all(), timeout_s, where)
-        await child.reap(_EXIT_TIMEOUT_S)
     finally:
+        child.kill_group()
         child.abandon()
+    await child.reap(_EXIT_TIMEOUT_S)
     try:
         succeeded, result = pickle.loads(output)
     except (EOFError, pickle.UnpicklingError):

@@ -4,10 +4,12 @@ import asyncio
 import os
 from pathlib import Path
 
+import psutil
 import pytest
 
 from fstui.databases import programs
 from fstui.databases.programs import find_sysbench, output_of
+from fstui.measure.children import call_in_child
 from fstui.model.errors import Refused
 from tests.real.processes import all_end, descendants, eventually
 
@@ -49,13 +51,28 @@ def install_sysbench(directory: Path, script: str, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("PATH", str(directory), prepend=":")
 
 
-async def test_cancelled_tool_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    install_sysbench(tmp_path, "exec sleep 1000", monkeypatch)
+async def test_cancelled_tool_is_killed_with_its_children(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install_sysbench(tmp_path, "sleep 1000; :", monkeypatch)
     others = set(descendants(os.getpid()))
     asking = asyncio.ensure_future(find_sysbench())
-    assert await asyncio.to_thread(eventually, lambda: len({*descendants(os.getpid())} - others) == 2)
+    assert await asyncio.to_thread(eventually, lambda: len({*descendants(os.getpid())} - others) == 3)
     family = set(descendants(os.getpid())) - others
     asking.cancel()
     with pytest.raises(asyncio.CancelledError):
         await asking
     assert all_end(family)
+
+
+def short_output_of(script: str) -> tuple[int, str]:
+    programs.TOOL_TIMEOUT_S = 0.5
+    return output_of("/bin/sh", "-c", script)
+
+
+@pytest.mark.parametrize("script", ["{}; :", "{} >/dev/null 2>&1 & until [ -e pid ]; do :; done"])
+async def test_no_child_of_a_tool_is_left(script: str, tmp_path: Path) -> None:
+    script = f"cd {tmp_path}; {script.format('(sh sleeper)')}"
+    (tmp_path / "sleeper").write_text("echo $$ > new; mv new pid; exec sleep 1000")
+    status, _ = await call_in_child(short_output_of, script, where="a tool")
+    assert status == (0 if "until" in script else -1)
+    pid = int((tmp_path / "pid").read_text())
+    assert eventually(lambda: not psutil.pid_exists(pid))
