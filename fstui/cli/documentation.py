@@ -76,10 +76,13 @@ def explain(words: tuple[str, ...], format_: str) -> None:
         if name in scenarios.shipped_names():
             hint = f" 'fstui scenarios {name}' describes the scenario."
         elif name.count(" ") >= _MIN_BLANKS_IN_MESSAGE:
-            hint = " 'sudo fstui watch' shows whether a program waits for the disk."
+            hint = (
+                " For a message of the kernel or a drive, look at 'sudo dmesg --level=err,warn', 'sudo smartctl -a "
+                "DEVICE' and 'fstui list'. 'sudo fstui watch' shows whether a program waits for the disk."
+            )
         else:
             hint = f" Messages of {name}: {'; '.join(messages)}." if messages else hint_for(name, names)
-        raise Refused(f"no rule, page, word or message is called '{name}'.{hint} 'fstui explain' lists them all")
+        raise Refused(f"no rule, page, word or message is called '{name}'.{hint} 'fstui explain' lists all names")
 
 
 @click.command("manual")

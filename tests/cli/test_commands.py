@@ -119,6 +119,7 @@ def test_lessons_without_a_terminal_are_listed(fstui: Fstui) -> None:
         (("explain", "odirect-truth"), "'fstui scenarios odirect-truth' describes the scenario."),
         (("explain", "bariers-off"), "Did you mean 'barriers-off'?"),
         (("explain", "2026-11-28 mydb: commit took 4 s"), "'sudo fstui watch' shows whether a program waits"),
+        (("explain", "kernel: xyz: it no longer answers"), "'sudo smartctl -a DEVICE' and 'fstui list'"),
         (("explain", "Redis"), "Messages of Redis: Asynchronous AOF fsync is taking too long."),
         (("scenarios", "fsync-rates"), "Did you mean 'fsync-rate'?"),
         (("run", "fsync-rate", "/tmp", "--set", "blok=4K"), "Did you mean 'block'?"),

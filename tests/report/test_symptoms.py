@@ -107,9 +107,24 @@ LINES = {
         "[46305.392387] Buffer I/O error on dev sdc1, logical block 1061, lost async page write",
         "[46305.386143] blk_update_request: I/O error, dev sdc, sector 10536 op 0x1:(WRITE) flags 0x800 phys_seg 1",
         "Jun 01 12:00:00 h kernel: I/O error, dev nvme0n1, sector 1234 op 0x1:(WRITE) flags 0x8800 phys_seg 2",
+        "EXT4-fs warning (device sda1): ext4_end_bio:343: I/O error 10 writing to inode 12 starting block 5)",
         "kernel: [28599.006255] JBD2: Detected IO errors while flushing file data on sdb-8",
         "fedora kernel: BTRFS error (device sdc1): bdev /dev/mapper/2024-06-8tb-b errs: wr 1, rd 0, flush 1, "
         "corrupt 0, gen 0",
+    ],
+    "I/O error, dev": [
+        "I/O error, dev sda, sector 5",
+        "[46305.386143] blk_update_request: I/O error, dev sdc, sector 10536",
+    ],
+    "Currently unreadable (pending) sectors": [
+        "smartd[812]: Device: /dev/sdb [SAT], 8 Currently unreadable (pending) sectors",
+        "smartd[812]: Device: /dev/sdb [SAT], 1 Offline uncorrectable sectors",
+        "critical medium error, dev sdb, sector 1",
+    ],
+    "Disk failure on … disabling device": [
+        "md/raid1:md0: Disk failure on sdb1, disabling device.",
+        "multipathd: sdb: mark as failed",
+        "[Wed Aug 12 09:52:16 2026] device-mapper: multipath: Failing path 8:32.",
     ],
     "Buffer I/O error on dev … async page read": [
         "[  301.1] Buffer I/O error on dev sdb, logical block 0, async page read",
@@ -127,6 +142,7 @@ LINES = {
         "kernel: [12345.678] EXT4-fs error (device sda1): ext4_journal_check_start:83: comm mysqld: Detected aborted "
         "journal",
         "[12345.679] EXT4-fs (sda1): Remounting filesystem read-only",
+        "EXT4-fs error (device sda1): ext4_find_entry:1450: inode #2: comm ls: reading directory lblock 0",
         "XFS (dm-3): log I/O error -5",
         "touch: cannot touch '/srv/x': Read-only file system",
         "kernel: WARNING: Pool 'firstpool' has encountered an uncorrectable I/O failure and has been "
@@ -145,7 +161,7 @@ LINES = {
         "[6411193.034110] ata1: hard resetting link",
         "sd 0:0:0:0: [sda] Synchronize Cache(10) failed: Result: hostbyte=DID_NO_CONNECT driverbyte=DRIVER_OK",
         "[Sat Mar 29 01:31:10 2025] mmc0: cache flush error -110",
-        "[Wed Aug 12 09:52:16 2026] device-mapper: multipath: Failing path 8:32.",
+        "ata1.00: exception Emask 0x0 SAct 0x7f SErr 0x0 action 0x6 frozen",
     ],
     "not responding, still trying": ["[  207.955868] nfs: server 10.100.0.60 not responding, still trying"],
     "Assuming drive cache: write through": [
