@@ -9,7 +9,7 @@ import sqlite3
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,6 +18,7 @@ import pytest
 
 from fstui.model.at_risk import AtRisk, AtRiskReport, FileAtRisk, ProgramAtRisk
 from fstui.state import ledger
+from fstui.trace.reader.open_files import OpenFile, OpenFiles, Scope
 from tests.real import disks, headless, processes, test_watch
 from tests.real.disks import MIB
 
@@ -292,6 +293,27 @@ def test_a_deleted_file_is_not_at_risk(workshop: Path) -> None:
         assert not any(row.bytes for row in state.files)
 
 
+@pytest.mark.parametrize("descriptor_is_new", [False, True])
+def test_a_reused_inode_number_belongs_to_another_file(workshop: Path, descriptor_is_new: bool) -> None:
+    """The new file would have the age of the deleted one."""
+    with disks.on_loop(workshop) as storage:
+        path, files = storage.directory / "file", OpenFiles(Scope(pid=os.getpid()))
+
+        def write_and_scan() -> OpenFile:
+            with path.open("wb", buffering=0) as file:
+                file.write(b"data")
+                files.scan()
+                status = os.fstat(file.fileno())
+                return files.files[status.st_dev, status.st_ino]
+
+        old = write_and_scan()
+        path.unlink()
+        with open(os.devnull) if descriptor_is_new else nullcontext():
+            new = write_and_scan()
+        assert (new.key, new.path) == (old.key, old.path) and new is not old
+        files.close()
+
+
 def test_direct_writes_to_a_block_device_are_counted(workshop: Path) -> None:
     with disks.loop(workshop / "disk.img") as device, writing(Path("/dev") / device) as writer:
         with watch("--pid", str(writer.pid)) as watching:
@@ -316,6 +338,7 @@ def test_sqlite_shows_what_its_setting_promises(
             database.execute("insert into rows values (randomblob(1000))")
         log = storage.directory / ("db-wal" if journal == "wal" else "db")
         state = watching.until(lambda state: (bytes_of(state, log)[0] > 0) == is_at_risk)
+        assert bytes_of(state, storage.directory / "db-shm") == (0, 0), "SQLite rebuilds it after a crash"
         written = log.stat().st_size if is_at_risk else 0
         assert bytes_of(state, log)[0] == pytest.approx(written, abs=4096)
         database.close()

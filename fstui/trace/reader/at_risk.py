@@ -62,6 +62,9 @@ class FileRow(Exposure):
         """The time given to the bytes that were dirty when the file was first examined. They may be older."""
         self.programs: set[ProgramRow] = set()
         self.closed_at: float | None = None
+        self.is_rebuilt = False
+        """Whether the file is the index of an SQLite write-ahead log, which SQLite rebuilds from the log after a crash
+        (sqlite.org/walformat.html)."""
 
 
 class AtRiskTracker:
@@ -141,6 +144,7 @@ class AtRiskTracker:
         file = row.file
         if file.openers:
             row.programs, row.closed_at = {self._program_of_process(opener) for opener in file.openers}, None
+            row.is_rebuilt = is_wal_index(file)
         elif row.closed_at is None:
             row.closed_at = self._now
         if file.is_direct and file.openers:
@@ -160,7 +164,7 @@ class AtRiskTracker:
             row.in_memory = DatedBytes()
         limit, durable_before = self._caches.unflushed_bytes(disks), self._caches.durable_before(disks)
         row.update(dirty, last_update, limit=limit, flushed_at=flushed_at, durable_before=durable_before)
-        if file.is_deleted:
+        if file.is_deleted or row.is_rebuilt:
             row.forget()
 
     def _program_of_process(self, process: Opener) -> ProgramRow:
@@ -345,6 +349,13 @@ class AtRiskTracker:
 def key_of(file: OpenFile) -> FileNumber:
     """Return device and inode of a file as in trace events. For btrfs, the device is 0."""
     return (0 if file.fstype == "btrfs" else file.device), file.key[1]
+
+
+def is_wal_index(file: OpenFile) -> bool:
+    """Return whether a program that has the file open also has the SQLite log open to which it is the index."""
+    path, is_index, rest = file.path.rpartition("-shm")
+    links = (link for opener in file.openers for link, _ in opener.descriptors.values())
+    return bool(is_index) and not rest and f"{path}-wal" in links
 
 
 device_name = cache(block_device)

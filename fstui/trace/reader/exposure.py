@@ -129,7 +129,7 @@ class Exposure(Totals):
         self.in_cache.set_total(min(self.in_cache.total, limit), last_update)
 
     def forget(self) -> None:
-        """Drop all bytes, because the file was deleted."""
+        """Drop all bytes, because no program expects them after a crash."""
         self.in_memory, self.in_cache = DatedBytes(), DatedBytes()
 
     @property

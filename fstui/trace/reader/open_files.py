@@ -26,6 +26,8 @@ from fstui.trace.reader.tracefs import system_call
 
 PIDFD_GETFD, CACHESTAT = 438, 451
 """System call numbers since Linux 5.6 and 6.5, the same on every architecture (asm-generic/unistd.h)."""
+FS_IOC_GETVERSION = 0x80087601
+"""Return the generation of an inode (linux/fs.h), which differs if the number of a deleted file is used again."""
 COVERED = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "jfs", "nilfs2", "vfat", "exfat", "ntfs3"})
 IN_MEMORY = frozenset({"tmpfs", "ramfs", "devtmpfs", "hugetlbfs", "devpts", "proc", "sysfs", "cgroup2", "tracefs"})
 """A crash loses the files of these filesystems in any case, so they are not examined."""
@@ -47,6 +49,14 @@ def dirty_and_writeback(fd: int) -> tuple[int, int]:
     system_call(CACHESTAT, fd, ctypes.byref(_cachestat_buffer), ctypes.byref(_cachestat_buffer, 16), 0)
     _, _, _, dirty, writeback, _, _ = _CACHESTAT.unpack_from(_cachestat_buffer)
     return dirty * PAGE_BYTES, writeback * PAGE_BYTES
+
+
+def inode_generation(fd: int) -> bytes:
+    """Return the generation of a file's inode, or nothing if the filesystem does not report it."""
+    try:
+        return fcntl.ioctl(fd, FS_IOC_GETVERSION, bytes(8))
+    except OSError:
+        return b""
 
 
 def why_unsupported() -> str:
@@ -113,6 +123,7 @@ class OpenFile:
     def __init__(self, key: tuple[int, int], device: int, path: str, fstype: str) -> None:
         """``key``: st_dev (on btrfs that of the subvolume) and inode. ``device``: the filesystem's number in events."""
         self.key, self.device, self.path, self.fstype = key, device, path, fstype
+        self.generation = b""
         self.openers: Counter[Opener] = Counter()
         self.is_direct = False
         """Whether a process opened the file with O_DIRECT and without O_DSYNC."""
@@ -283,7 +294,10 @@ class OpenFiles:
                 file.last_scan = self._scan_number
                 fd = process.duplicate(name)
                 try:
-                    file.count(fd, status)
+                    if inode_generation(fd) == file.generation:
+                        file.count(fd, status)
+                    else:
+                        file = self._classify(process, name, link)
                 finally:
                     os.close(fd)
         elif file is None and link[:1] == "/" and os.lstat(name, dir_fd=directory).st_mode & stat.S_IWUSR:
@@ -311,11 +325,12 @@ class OpenFiles:
             if not (stat.S_ISBLK if fstype == "block device" else stat.S_ISREG)(status.st_mode):
                 return ""
             key = (status.st_rdev, 0) if fstype == "block device" else (status.st_dev, status.st_ino)
-            file = self.files.get(key)
-            if file is None:
+            file, generation = self.files.get(key), inode_generation(fd)
+            if file is None or file.generation != generation:
                 if fstype == "block device":  # use its own number, not that of the filesystem of /dev
                     number = proc.kernel_device_number(key[0])
                 file = self.files[key] = OpenFile(key, number, link, fstype)
+                file.generation = generation
                 file.first_scan = -1 if process.was_examined else self._scan_number
             file.is_direct |= bool(flags & os.O_DIRECT) and not flags & os.O_DSYNC
             file.path, file.last_scan = link, self._scan_number
