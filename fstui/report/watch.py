@@ -93,7 +93,7 @@ def waiting_cells(row: FileWaits, elapsed_s: float) -> tuple[str, ...]:
     times, share = row.latency_ns, row.waited_ns / 1e9 / elapsed_s
     return (
         row.program_label,
-        rate(row.syncs / elapsed_s),
+        rate(row.syncs / elapsed_s) if row.syncs else "0",
         percentile(times, "p50"),
         percentile(times, "p99"),
         percentile(times, "max"),

@@ -61,13 +61,13 @@ class AwaitedDisk(NamedTuple):
 
     @property
     def time_text(self) -> str:
-        """How much of a sync's time the disk takes: ``loop0 takes 6.4 ms of an average sync; vda, …``."""
+        """How much of a sync's time the disk takes: ``loop0 takes 6.4 ms, vda below it 619 µs``."""
         if self.upper:
-            upper = f"{self.upper.name} takes {duration_ns(self.upper.time_ns)} of an average sync"
-            return f"{upper} for writes and flushes; {self.name}, below it, takes {duration_ns(self.time_ns)}"
+            upper = f"{self.upper.name} takes {duration_ns(self.upper.time_ns)}"
+            return f"{upper}, {self.name} below it {duration_ns(self.time_ns)}"
         if self.time_ns:
-            return f"The device takes {duration_ns(self.time_ns)} of an average sync"
-        return "No request was seen at the device"
+            return f"the device takes {duration_ns(self.time_ns)}"
+        return "no request was seen at the device"
 
 
 class WaitingProgram(NamedTuple):
@@ -141,8 +141,7 @@ def _written(program: WaitingProgram, counts: WatchCounts) -> str:
 def _conclude_for(program: WaitingProgram, counts: WatchCounts, filesystems: Sequence[Target]) -> WatchConclusion:
     disk = _disk_of(program, counts, filesystems)
     if not disk.time_ns and (reason := _missing_times_reason(program, counts)):
-        mean = duration_ns(program.mean_ns)
-        waits = f"{program.program_label} waits {mean} per sync on average ({program.file_label})"
+        waits = f"{program.program_label} waits {duration_ns(program.mean_ns)} per sync on average"
         return WatchConclusion("unknown", f"{waits}. {reason}")
     return _conclude_from_times(program, counts, disk)
 
@@ -178,7 +177,7 @@ def _missing_times_reason(program: WaitingProgram, counts: WatchCounts) -> str:
 
 def _conclude_from_times(program: WaitingProgram, counts: WatchCounts, disk: AwaitedDisk) -> WatchConclusion:
     per_s, share = program.syncs / counts.elapsed_s, program.waited_ns / 1e9 / counts.elapsed_s
-    who, where, mean = program.program_label, program.file_label, duration_ns(program.mean_ns)
+    who, mean = program.program_label, duration_ns(program.mean_ns)
     is_quick = program.mean_ns <= QUICK_SYNC_NS
     if is_quick and share < MIN_QUICK_SYNC_SHARE:
         waits = f"in {counts.elapsed_s:.1f} s, {who} waited {_share_of_time(program, counts.elapsed_s)}"
@@ -187,35 +186,37 @@ def _conclude_from_times(program: WaitingProgram, counts: WatchCounts, disk: Awa
     if waits_for_disk and not is_quick:
         sentence = (
             f"The program waits for the disk: {disk.name} itself takes {duration_ns(disk.time_ns)} of the {mean} that "
-            f"{who} waits per sync on average over {counts.elapsed_s:.1f} s ({where})."
+            f"{who} waits per sync on average."
         )
         return WatchConclusion("disk", sentence)
-    waits = f"{who} waits {mean} per sync on average over {counts.elapsed_s:.1f} s ({where}). {disk.time_text}"
-    if not waits_for_disk and (conclusion := _conclude_above_disk(program, counts, waits)):
+    waits = f"{who} waits {mean} per sync on average: {disk.time_text}"
+    if not waits_for_disk and (conclusion := _conclude_above_disk(program, counts, disk, waits)):
         return conclusion
     if is_quick:
-        syncs = f"{who} makes {rate(per_s)} syncs/s of {where} {_time_in_syncs(share)}."
-        average = f"An average sync takes {mean}. {disk.time_text}."
+        syncs = f"{who} makes {rate(per_s)} syncs/s of {program.file_label} {_time_in_syncs(share)}."
+        average = f"An average sync takes {mean}: {disk.time_text}."
         return WatchConclusion("program", f"The program syncs too often: {syncs} {average}")
     slow = "A layer above the disk is slow" if disk.upper else "The filesystem is slow"
     commits = _commits(program.worst_row.device, counts.commits, counts.elapsed_s)
     return WatchConclusion("filesystem", f"{slow}: {waits}{commits}.")
 
 
-def _conclude_above_disk(program: WaitingProgram, counts: WatchCounts, waits: str) -> WatchConclusion | None:
-    """Return the conclusion if a limit or a lack of CPU explains the waits. ``waits``: sentences about them."""
+def _conclude_above_disk(
+    program: WaitingProgram, counts: WatchCounts, disk: AwaitedDisk, waits: str
+) -> WatchConclusion | None:
+    """Return the conclusion if a limit or a lack of CPU explains the waits. ``waits``: a clause about them."""
     if limit := _reached_limit(program.worst_row, program.syncs, counts):
         return WatchConclusion("unknown", f"The program probably waits because of an I/O limit: {waits}. {limit}")
     cpu_share = program.cpu_ns / max(1, program.waited_ns)
-    if cpu_share >= MAIN_CAUSE_SHARE:
+    # a wait for a CPU during the device's time does not make the sync longer
+    cpu_ns = min(cpu_share * program.mean_ns, program.mean_ns - (disk.upper or disk).time_ns)
+    if cpu_ns >= MAIN_CAUSE_SHARE * program.mean_ns:
         return WatchConclusion(
-            "cpu",
-            f"The program may wait for a CPU: {waits}. Up to {percent(cpu_share)} of its wait may be for a CPU; such "
-            "waits and the device's time may overlap.",
+            "cpu", f"The program may wait for a CPU: {waits}, and a wait for a CPU at most {duration_ns(cpu_ns)}."
         )
     # no row shows whether the kernel threads that serve the sync waited for a CPU
     if _pressure(counts) >= HIGH_CPU_PRESSURE:
-        return WatchConclusion("unknown", f"The cause is not certain: {waits}. {_cpu_shortage(counts, cpu_share)}")
+        return WatchConclusion("unknown", f"The cause is not certain: {waits}. {_cpu_shortage(counts)}")
     return None
 
 
@@ -241,11 +242,8 @@ def _pressure(counts: WatchCounts) -> float:
     return (counts.cpu_pressure_s or 0.0) / counts.elapsed_s if counts.elapsed_s else 0.0
 
 
-def _cpu_shortage(counts: WatchCounts, cpu_share: float) -> str:
-    return (
-        f"At most {percent(cpu_share)} of a sync's time is a wait for a CPU. But some process of this host waited for "
-        f"a CPU for {percent(_pressure(counts))} of the time, perhaps a kernel thread that serves the sync."
-    )
+def _cpu_shortage(counts: WatchCounts) -> str:
+    return f"The CPU pressure was {percent(_pressure(counts))}."
 
 
 def _disk_of(program: WaitingProgram, counts: WatchCounts, filesystems: Sequence[Target]) -> AwaitedDisk:
@@ -417,8 +415,7 @@ def _describe_stall(row: FileWaits, counts: WatchCounts, synced_targets: Sequenc
         mounts = (f"on {target.mount_point}, " for target in synced_targets if row.device in target.stack[0].below)
         title = f"{next(mounts, '')}{row.program_label} waited {longest} for one sync"
         device = f" On average, the device needed {duration_ns(row.device_ns)} per sync." if row.device_ns else ""
-        cpu_share = row.cpu_ns / max(1, row.waited_ns)
-        shortage = f" {_cpu_shortage(counts, cpu_share)}" if _pressure(counts) >= HIGH_CPU_PRESSURE else ""
+        shortage = f" {_cpu_shortage(counts)}" if _pressure(counts) >= HIGH_CPU_PRESSURE else ""
     return Speed(
         answer="stalls",
         yardstick=LONGEST_PAUSE,

@@ -36,12 +36,12 @@ def watched(*rows: FileWaits, **more: object) -> WatchCounts:
     ("rows", "culprit", "words"),
     [
         ([waiting(200, 40.0, 38.0)], "disk", "sda1 itself takes 38.0 ms of the 40.0 ms that mariadbd (50) waits per"),
-        ([waiting(200, 40.0, 2.0)], "filesystem", "ib_logfile0). The device takes 2.0 ms of an average sync."),
+        ([waiting(200, 40.0, 2.0)], "filesystem", "waits 40.0 ms per sync on average: the device takes 2.0 ms."),
         ([waiting(80_000, 0.12, 0.09)], "program", "ib_logfile0 and spends 96\xa0% of its time"),
         (
             [waiting(300, 40.0, 2.0, cpu_ns=9_000 * MS)],
             "cpu",
-            "Up to 75\xa0% of its wait may be for a CPU",
+            "the device takes 2.0 ms, and a wait for a CPU at most 30.0 ms.",
         ),
         (
             [waiting(8_000, 0.12, 0.09)],
@@ -67,7 +67,7 @@ def watched(*rows: FileWaits, **more: object) -> WatchCounts:
             "still waits for a sync of /var/lib/mysql/ib_log",
         ),
         ([waiting(80_000, 0.5, 0.1)], "program", "while on average 4.0 of its threads wait for them"),
-        ([waiting(200, 40.0, 0.0, device_ns=None)], "filesystem", "No request was seen at the device."),
+        ([waiting(200, 40.0, 0.0, device_ns=None)], "filesystem", "no request was seen at the device."),
     ],
 )
 def test_what_the_time_goes_into(rows: list[FileWaits], culprit: str, words: str) -> None:
@@ -90,10 +90,7 @@ def test_a_device_whose_requests_the_trace_misses_has_no_time() -> None:
 
 def test_nothing_is_slow_while_processes_wait_for_a_cpu() -> None:
     found = conclude(watched(waiting(200, 40.0, 2.0), cpu_pressure_s=7.4))
-    assert (
-        found.culprit == "unknown"
-        and "some process of this host waited for a CPU for 74\xa0% of the time" in found.sentence
-    )
+    assert found.culprit == "unknown" and "The CPU pressure was 74\xa0%." in found.sentence
     assert conclude(watched(waiting(200, 40.0, 2.0), cpu_pressure_s=2.0)).culprit == "filesystem"
     assert conclude(watched(waiting(200, 40.0, 38.0), cpu_pressure_s=7.4)).culprit == "disk"
 
@@ -102,7 +99,7 @@ def test_nothing_is_slow_while_processes_wait_for_a_cpu() -> None:
     ("device_ms", "cpu_ns", "pressure_s", "culprit", "words"),
     [
         (0.2, 7_000 * MS, 9.9, "cpu", "The program may wait for a CPU: mariadbd (50) waits 1.7 ms per sync"),
-        (0.2, 0, 9.9, "unknown", "some process of this host waited for a CPU for 99\xa0% of the time"),
+        (0.2, 0, 9.9, "unknown", "The CPU pressure was 99\xa0%."),
         (0.2, 0, 1.0, "program", "The program syncs too often"),
         (1.2, 7_000 * MS, 9.9, "program", "The program syncs too often"),
     ],
@@ -229,7 +226,7 @@ def test_the_lowest_io_limit_applies() -> None:
     ("flush_ms", "pressure_s", "culprit", "words"),
     [
         (8, 0.0, "filesystem", "A layer above the disk is slow: mariadbd (50) waits 7.0 ms"),
-        (8, 8.0, "unknown", "an average sync for writes and flushes; sda, below it, takes 60.0 µs"),
+        (8, 8.0, "unknown", "loop0 takes 6.4 ms, sda below it 60.0 µs. The CPU"),
         (1200, 0.0, "disk", "The program waits for the disk: sda itself takes 6.0 ms of the 7.0 ms"),
     ],
 )
@@ -244,6 +241,19 @@ def test_a_loop_device_waits_for_the_disk_below(flush_ms: int, pressure_s: float
     )
     found = conclude(seen, (on_disk(filesystem(name="/")), on_loop(filesystem(name="/"), below=disk())))
     assert found.culprit == culprit and words in found.sentence
+
+
+def test_the_device_and_the_cpu_take_no_more_than_the_whole_wait() -> None:
+    """The program waited for a CPU also while the device worked."""
+    some = conclude(watched(waiting(300, 10.0, 4.0, cpu_ns=2_900 * MS)))
+    assert some.sentence.endswith(": the device takes 4.0 ms, and a wait for a CPU at most 6.0 ms.")
+    sda = WatchedDevice(device="sda", writes=200, write_ms=4, flushes=200, flush_ms=8)
+    row = waiting(200, 7.0, 6.4, device="loop0", cpu_ns=1_300 * MS)
+    found = conclude(
+        watched(row, devices=(WatchedDevice(device="loop0", writes=200), sda)),
+        (on_loop(filesystem(name="/"), below=disk()),),
+    )
+    assert found.culprit == "filesystem", "without the loop device's time, only 600 µs are left"
 
 
 def test_the_time_of_a_flush_below_a_loop_is_counted_once() -> None:
@@ -301,7 +311,7 @@ def test_the_sum_names_all_processes_and_files(others: dict[str, object], words:
 def test_a_stall_names_the_cpu_wait_of_its_own_program() -> None:
     seen = watched(on_sda(300, cpu_ns=100 * MS), cpu_pressure_s=9.9)
     found = storage_verdicts(seen, Inventory(filesystems=(SSD,)), (SSD,)).speed
-    assert "At most 0\xa0% of a sync's time is a wait for a CPU. But some process of this host" in found.sentence
+    assert "On average, the device needed 1.0 ms per sync. The CPU pressure was 99" in found.sentence
 
 
 def test_a_wait_for_a_cpu_may_be_due_to_a_limit_of_the_cgroup() -> None:

@@ -17,7 +17,7 @@ from fstui.tui.drawing.at_risk import Moment, RiskView, last_minutes, moment_of,
 from fstui.tui.iostats import RecentSamples
 from fstui.tui.screens.at_risk import AtRiskScreen
 from fstui.tui.screens.watch import WatchScreen
-from fstui.tui.styles import BAD
+from fstui.tui.styles import BAD, WARNING
 from tests.factories import screens
 from tests.factories.at_risk import MIB, SECOND, UNSAFE, file, program
 from tests.tui.conftest import PreparedApp
@@ -87,6 +87,20 @@ def test_a_few_files_have_rows_of_their_own() -> None:
     for max_files, number in ((3, 3), (2, 1)):
         _, *lines = (text.plain for text in rows(RiskView(screens.DATA, AtRisk(files=files)), 96, max_files))
         assert len(lines) == number
+
+
+def test_closed_files_of_one_path_share_a_row() -> None:
+    """An exporter writes one file after the other, and renames each."""
+    ages = (9.0, 17.0, 25.0)
+    parts = [file("/tmp/part", "exporter (7)", dirty_bytes=MIB, oldest_s=age, closed=age > 9.0) for age in ages]
+    _, *lines, note = rows(RiskView(screens.DATA, AtRisk(files=tuple(parts))), 120, 9)
+    assert [text.plain.split("part")[-1].strip() for text in lines] == [
+        "(2 closed)",
+        "",
+    ]
+    assert note.plain.endswith("were renamed or deleted since")
+    coloured = {text.plain[span.start : span.end] for text in lines for span in text.spans if span.style == WARNING}
+    assert coloured == {"25.0 s", "2.0 MiB"}
 
 
 def test_unsafe_filesystem_warns_in_red_in_the_first_line() -> None:

@@ -18,6 +18,7 @@ from fstui.simulate.parameters import load
 from fstui.state import ledger
 from fstui.tui.screens.storage import StorageScreen
 from fstui.tui.screens.watch import WatchScreen
+from fstui.tui.styles import WARNING
 from tests.factories import screens
 from tests.factories.storage import on_loop
 from tests.factories.watched import SECOND
@@ -100,15 +101,12 @@ async def test_t_opens_the_watch_and_escape_shows_the_conclusion() -> None:
         assert "Enter run here" in after[-1], "the keys stay below a notice"
 
 
-async def test_sentence_leaves_out_the_mount_point_only() -> None:
-    target = on_loop()
-    sentence = f"db waits ({target.mount_point}/backup{target.mount_point}/log)."
-    app = PreparedApp()
-    watch_this(app, WatchStarted(host=Host()), WatchedSecond(second=SECOND, sentence=sentence))
-    async with app.run_test() as pilot:
-        app.push_screen(WatchScreen(target))
-        await pilot.pause()
-        assert any(f"db waits (backup{target.mount_point}/log)." in line for line in screen_lines(app))
+@pytest.mark.parametrize(("waited_s", "is_coloured"), [(0.2, True), (0.19, False)])
+def test_a_program_that_waits_long_is_coloured(waited_s: float, is_coloured: bool) -> None:
+    screen = WatchScreen(on_loop())
+    row = replace(SECOND.waits[0], waited_ns=int(waited_s * 1e9))
+    screen._second = replace(SECOND, elapsed_s=1.0, waits=(row,))
+    assert [span.style for span in screen._waits(120)[1].spans].count(WARNING) == 2 * is_coloured
 
 
 async def test_lines_of_an_earlier_sentence_do_not_stay_blank() -> None:

@@ -18,6 +18,7 @@ from fstui.report.text import NONE
 from fstui.tui.drawing import charts, io_path
 from fstui.tui.drawing.cells import (
     Column,
+    colour_cell,
     colour_meters,
     headline,
     line,
@@ -31,9 +32,10 @@ from fstui.tui.drawing.cells import (
 )
 from fstui.tui.drawing.charts import Figure
 from fstui.tui.iostats import RecentSamples
-from fstui.tui.styles import FAINT, TIME, verdict_style
+from fstui.tui.styles import FAINT, TIME, WARNING, verdict_style
 
 _BAR_CELLS, _MIB, _MIN_CACHE_SHARE = 8, 1 << 20, 0.01
+_OF_ONE_PATH = "several closed files of one path: those before the last were renamed or deleted since"
 _CELL_S = 5
 """Seconds per cell of the charts. Each new cell costs many bytes to send."""
 ROWS = (
@@ -93,7 +95,7 @@ def last_minutes(recent: RecentSamples[Moment], now: Moment | None, width: int, 
 
 
 def title(view: RiskView, width: int) -> Text:
-    elapsed = clock(view.state.elapsed_s) if view.state else ""
+    elapsed = f"watched for {clock(view.state.elapsed_s)}" if view.state else ""
     return title_line("at risk", io_path.path(view.target), elapsed, width)
 
 
@@ -110,12 +112,13 @@ def total(view: RiskView, width: int) -> list[Text]:
 def rows(view: RiskView, width: int, max_files: int) -> list[Text]:
     """Draw the files at risk, the most bytes first, then new names, notes, caveats.
 
-    If there are more than ``max_files``, the files of a program in one directory share a row.
+    Closed files that had the same path share a row. If there are more than ``max_files`` files, the files of a program
+    in one directory share a row. The greatest age and the most bytes have the warning colour.
     """
     state, groups = view.state or AtRisk(), defaultdict[object, list[FileAtRisk]](list)
     at_risk_files = [file for file in state.files if file.bytes or file.direct]
-    for index, file in enumerate(at_risk_files):
-        place = PurePath(file.path).parent if len(at_risk_files) > max_files else index
+    for file in at_risk_files:
+        place = PurePath(file.path).parent if len(at_risk_files) > max_files else (file.path, file.closed)
         groups[file.programs, place, file.direct].append(file)
     files = sorted(groups.values(), key=lambda group: -_bytes(group))
     max_bytes = _bytes(files[0]) if len(files) > 1 else 0  # a single bar compares nothing
@@ -130,12 +133,17 @@ def rows(view: RiskView, width: int, max_files: int) -> list[Text]:
     cells = [(*figures, relative(path, view.target.mount_point)) for *figures, path in cells]
     drawn = table(used_columns(ROWS, cells, view.used_columns), cells, width)
     colour_meters(drawn)
+    if len(files) > 1:
+        oldest = max(range(len(files)), key=lambda index: _oldest(files[index]).oldest_s or 0.0)
+        for index, text in ((oldest, _oldest(files[oldest]).age_text), (0, size(max_bytes))):
+            colour_cell(drawn[index + 1], text, WARNING)
     if view.state and not cells:
         state_of_files = "unsynced bytes; synced bytes are not counted" if view.unsafe else "bytes at risk"
         drawn.append(line((f"   no file on this filesystem has {state_of_files}", FAINT)))
     if unknown := sum(row.count for row in state.names if not row.directory):
         drawn.append(line((f"   {counted(unknown, 'new name')} in directories whose paths are not known", FAINT)))
-    notes = [f"{program.program_label}: {words}" for program in state.programs if (words := at_risk.note(program))]
+    notes = [_OF_ONE_PATH] if any(map(_have_one_path, files)) else []
+    notes += [f"{program.program_label}: {words}" for program in state.programs if (words := at_risk.note(program))]
     return drawn + [part for sentence in (*notes, *view.caveats) for part in paragraph(sentence, width, style=FAINT)]
 
 
@@ -149,17 +157,30 @@ def _bytes(files: Sequence[FileAtRisk]) -> int:
     return sum(file.bytes for file in files)
 
 
+def _oldest(files: Sequence[FileAtRisk]) -> FileAtRisk:
+    return max(files, key=lambda file: file.oldest_s or 0.0)
+
+
+def _have_one_path(files: Sequence[FileAtRisk]) -> bool:
+    return len(files) > 1 and len({file.path for file in files}) == 1
+
+
 def _file_cells(group: Sequence[FileAtRisk], max_bytes: int, *, has_cache: bool) -> tuple[str, ...]:
     file, *other_files = group
     program, *other_programs = file.programs or ("ended",)
     return (
         f"{program} +{len(other_programs)}" if other_programs else program,
-        max(group, key=lambda each: each.oldest_s or 0.0).age_text or NONE,
+        _oldest(group).age_text or NONE,
         size(_bytes(group)),
         plain_meter(_bytes(group) / max_bytes, _BAR_CELLS) if max_bytes else "",
         size(sum(each.cached_bytes for each in group)) if has_cache else NONE,
         NONE if file.syncs is None else count(sum(each.syncs or 0 for each in group)),
-        f"{PurePath(file.path).parent} ({counted(len(group), 'file')}{', O_DIRECT' * file.direct})"
-        if other_files
-        else file.file_label,
+        _group_label(group) if other_files else file.file_label,
     )
+
+
+def _group_label(group: Sequence[FileAtRisk]) -> str:
+    file, direct = group[0], ", O_DIRECT" * group[0].direct
+    if _have_one_path(group):
+        return f"{file.path} ({len(group)} closed{direct})"
+    return f"{PurePath(file.path).parent} ({counted(len(group), 'file')}{direct})"

@@ -173,6 +173,11 @@ def colour_meters(texts: Iterable[Text], style: str = AREA) -> None:
         text.highlight_regex("─+", FAINT)
 
 
+def colour_cell(text: Text, cell: str, style: str) -> None:
+    """Colour a cell of a drawn row if it is not cut."""
+    text.highlight_regex(rf"(?<= ){re.escape(cell)}(?= )", style)
+
+
 def selectable_row(spans: Sequence[StyledText], *, selected: bool, glyph: StyledText = (" ", "")) -> Text:
     """Draw a row with its glyph in the margin. The selected row is reversed and has no other colours."""
     sign, style = glyph

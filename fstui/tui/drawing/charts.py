@@ -21,6 +21,8 @@ from fstui.tui.styles import AREA, FAINT, HEAD, TIME, WARNING, shades
 MIN_AREA_LINES = 5
 """Height of a rule, a name, two lines of chart and the time axis."""
 MIN_CHART_LINES = 4
+_HIGH_CHART_LINES = 12
+"""Charts of this height are better made wider than higher."""
 LABEL_WIDTH, _MAX_BRIGHT_ROWS = 8, 10
 _WIDE_SCREEN = 110
 _BLOCKS = " ▁▂▃▄▅▆▇█"
@@ -164,8 +166,10 @@ class Layout(NamedTuple):
     cover more time, because its connection may be slow."""
 
 
-def chart_layout(width: int, max_columns: int = 3) -> Layout:
-    columns = min(1 if width < 66 else 2 if width < 160 else 3, max_columns)
+def chart_layout(width: int, height: int, figures: tuple[tuple[Figure, ...], ...]) -> Layout:
+    most = min(1 if width < 66 else 2 if width < 160 else 3, len(figures[-1]))
+    heights = {columns: (height - 2) // ceil(len(figures[columns - 1]) / columns) for columns in range(1, most)}
+    columns = next((columns for columns, lines in heights.items() if lines >= _HIGH_CHART_LINES), most)
     return Layout(columns, cells_of(width - 2, columns), 4 if width >= _WIDE_SCREEN else 10)
 
 
@@ -187,7 +191,7 @@ def last_minutes(
     """
     if height < MIN_AREA_LINES:
         return ()
-    layout = chart_layout(width, len(figures[-1]))
+    layout = chart_layout(width, height, figures)
     cell_s = cell_s or layout.cell_s
     half_cells = 2 * (layout.cells - (now is not None))
     first_s, last_s = recent.time_range_s(cell_s, half_cells)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -22,6 +21,7 @@ from fstui.tui.commands import BACK, HELP, PAGE_DOWN, PAGE_UP, QUIT, RECORDING, 
 from fstui.tui.drawing import charts, io_path
 from fstui.tui.drawing.cells import (
     Column,
+    colour_cell,
     colour_meters,
     headline,
     line,
@@ -35,7 +35,7 @@ from fstui.tui.drawing.cells import (
 )
 from fstui.tui.iostats import IoStats, RecentSamples, stats_of_second, total
 from fstui.tui.screens.base_screen import BaseScreen
-from fstui.tui.styles import FAINT
+from fstui.tui.styles import FAINT, WARNING
 
 if TYPE_CHECKING:
     from fstui.runs.watch import WatchInProgress
@@ -58,6 +58,9 @@ COLUMNS_KEPT_S = 30
 _WIDE_SCREEN = 104
 _CELL_S = 4  # of the charts; their last column is the last second
 _MIN_SAMPLE_S = 0.5  # a shorter second, after a late one, is charted with the next: its rates are not exact
+_WAITING = [column.title for column in WAITS].index("WAITING")
+_LONG_WAIT_SHARE = 0.2
+"""A program that waits for at least this share of the time has the warning colour."""
 DEVICES = (
     Column("DEVICE", 13, gap=0),
     Column("WRITES/S", 8, right=True, gap=2),
@@ -145,7 +148,8 @@ class WatchScreen(LiveWatchScreen):
         "similar calls, O_DSYNC writes, and syncs through io_uring. P50, P99 and MAX are the times of a whole sync. "
         "DEVICE MEAN is the part that the devices take, on average. A request does not name its program, so this is "
         "the mean of all programs, but at most that of the row's own syncs. CPU WAIT ≤ is the part that may have been "
-        "a wait for a CPU; both parts may overlap. WAITING is the share of the time in which a program waits. FILE is "
+        "a wait for a CPU; both parts may overlap. WAITING is the share of the time in which a program waits, coloured "
+        "from 20 % on. The first lines name the cause, from the means of the last five seconds. FILE is "
         "relative to the mount point. Then come all devices of this filesystem with their own times. The charts show "
         "all programs together and the devices that the title names; each column is the highest of its seconds. fstui "
         "writes no test data. Without root, the screen shows only what /proc reports: the devices' counters and the "
@@ -169,7 +173,7 @@ class WatchScreen(LiveWatchScreen):
 
     def compose(self) -> ComposeResult:
         yield self.lines("title", self._draw_title, classes="line")
-        yield self.lines("sentence", self._draw_sentence, shrinks_late=True)
+        yield self.lines("sentence", lambda width, _: headline(self._sentence, width, ": "), shrinks_late=True)
         with ItemGrid(id="both"):
             yield self.lines("waits", self._draw_waits, frame=True, shrinks_late=True)
             yield self.lines("devices", self._draw_devices, frame=True, shrinks_late=True)
@@ -209,12 +213,7 @@ class WatchScreen(LiveWatchScreen):
 
     def _draw_title(self, width: int, height: int) -> list[Text]:
         badge = origin(self.fstui.session.simulated).partition(" ")[0]
-        return [title_line("watch", io_path.path(self.target), clock(self.elapsed_s), width, badge)]
-
-    def _draw_sentence(self, width: int, height: int) -> list[Text]:
-        # the mount point may also occur in the middle of a path
-        mount_point = rf"(?<![^ (]){re.escape(self.target.mount_point)}/"
-        return headline(re.sub(mount_point, "", self._sentence), width, ": ")
+        return [title_line("watch", io_path.path(self.target), f"watched for {clock(self.elapsed_s)}", width, badge)]
 
     def _draw_minutes(self, width: int, height: int) -> Sequence[Text]:
         name = " · ".join(("all programs", " + ".join(self._charted_devices)))
@@ -238,6 +237,10 @@ class WatchScreen(LiveWatchScreen):
         cells = [(*figures, bar, relative(where, self.target.mount_point)) for (*figures, where), bar in waits]
         rows = table(used_columns(WAITS, cells, self._used_columns), cells, width)
         colour_meters(rows)
+        for text, wait, values in zip(rows[1:], second.waits, cells, strict=True):
+            if wait.waited_ns / 1e9 / per_s >= _LONG_WAIT_SHARE:
+                colour_cell(text, values[0], WARNING)
+                colour_cell(text, values[_WAITING], WARNING)
         state = "no program waits for a sync" if self._has_started else "setting up the kernel's trace"
         return rows if second.waits else [*rows, line((f"   {state}", FAINT))]
 
