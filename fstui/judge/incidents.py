@@ -452,6 +452,10 @@ def _io_limit(facts: IncidentFacts) -> Explanation | None:
             latency = f"{facts.device or device} {_writes_text(facts, 'the writes of all programs')}"
             most = write_limit(what, int(value))
             clause = f"an I/O limit allows {group} at most {most} to {device} ({what}), while {latency}"
+            written_kib = sum(counters.written_kib for counters in facts.counters if counters.device == device)
+            written_per_s = written_kib * 1024 / facts.elapsed_s
+            if what.endswith("bps") and written_per_s > int(value):
+                clause += f". All programs wrote {size(written_per_s)}/s, so the limit probably does not apply to all"
             return Explanation("io-limit", clause)
     return None
 

@@ -248,6 +248,15 @@ def test_cpu_waits_of_a_process_with_the_same_name_do_not_count() -> None:
 LIMITED = stalled(limits=("vda wiops 10",))
 
 
+@pytest.mark.parametrize(("limit", "is_explained"), [("100000000", True), ("900000000", False)])
+def test_writes_above_a_limit_are_explained(limit: str, is_explained: bool) -> None:
+    """The programs of other cgroups may have no limit."""
+    writing = between(596, 608, disk(written_kib=310_000))
+    one = only(calm(writing, waiting(stalled(limits=(f"vda write_bps {limit}",)))))
+    words = "(median 2.0 ms). All programs wrote 242.2 MiB/s, so the limit probably does not apply to all."
+    assert one.cause == "io-limit" and (words in one.sentence) == is_explained
+
+
 @pytest.mark.parametrize(
     ("seconds", "worker", "cause"),
     [(SHORT_FLUSH, ETCD, "io-limit"), (SLOW_FLUSH, ETCD, "unknown"), (quiet, stalled(WORKER, ms=2600), "unknown")],

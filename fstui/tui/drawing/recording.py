@@ -133,8 +133,9 @@ def timeline(view: RecordingView, width: int, height: int, figures: Sequence[Cha
         shown = shown[: max(height // 3, 1)]
     rows = _chart_rows([chart for chart, _ in shown], max(height - 2, 1))
     device = bucket.device if (bucket := buckets[cursor]) else ""
-    lines = [rule(width, f"one column is {_duration(view.cell_s)}", f"▲ {device}".rstrip())]
     incident = view.incident
+    legend = [("this incident  ", WARNING)] if incident else []
+    lines = [rule(width, f"one column is {_duration(view.cell_s)}", legend=[*legend, (f"▲ {device}".rstrip(), FAINT)])]
     begins = [view.start + cell * view.cell_s for cell in range(number)]
     unusual = [incident is not None and incident.start < at + view.cell_s and incident.end > at for at in begins]
     for (chart, values), chart_rows in zip(shown, rows, strict=True):
@@ -311,9 +312,14 @@ def _device_cells(device: DeviceSecond, elapsed_s: float, chart_ms: float | None
 
 
 def sentence(view: RecordingView, width: int) -> list[Text]:
-    """Draw the incident at the chosen moment as far as no table shows it, or why there are no records."""
+    """Draw the incident at the chosen moment as far as no table shows it, or why there are no records.
+
+    A narrow screen shows only its cause.
+    """
     if current := view.incident:
-        return headline(f"{_times(current)}: {_who_and_why(current)}", width, ", while ")
+        cause = _cause(current)
+        cause = _without_details(cause) if width < _WIDE_TABLE else cause
+        return headline(f"{_times(current)}: {_who(current)}{cause}", width, ", while ")
     return headline(sentence_text(view), width, "; ")
 
 
@@ -340,11 +346,14 @@ def _cause(incident: Incident) -> str:
     return incident.sentence.partition("; ")[2]
 
 
-def _who_and_why(incident: Incident) -> str:
-    """Return the program with its longest wait, which the tables show too, and the cause."""
-    cause = _cause(incident)
+def _without_details(cause: str) -> str:
+    return cause.partition(", while ")[0].partition(". Not ")[0]
+
+
+def _who(incident: Incident) -> str:
+    """Return the program and its longest wait."""
     who = f"{incident.program} (pid {incident.pid})" if incident.pid else incident.program
-    return f"{who} waited up to {duration_ns(incident.longest_s * 1e9)}; {cause}" if who else cause
+    return f"{who} waited up to {duration_ns(incident.longest_s * 1e9)}; " if who else ""
 
 
 def incidents(view: RecordingView, width: int, height: int) -> list[Text]:
@@ -353,7 +362,7 @@ def incidents(view: RecordingView, width: int, height: int) -> list[Text]:
 
     def draw(index: int) -> Text:
         incident = listed[index]
-        cause = _cause(incident).rpartition(". So ")[2].partition(", while ")[0].partition(". Not ")[0]
+        cause = _without_details(_cause(incident).rpartition(". So ")[2])
         who = f"{incident.program}, {duration_ns(incident.longest_s * 1e9)}: " if incident.program else ""
         text = fit_list(f"   {span(incident.start, incident.end)}: {who}{cause}", width - 1, " (")
         return line((text, HEAD if incident == view.incident else ""))

@@ -46,14 +46,14 @@ class RecordingScreen(BaseScreen):
         "What 'fstui record' has recorded. The line below the title describes an incident at the chosen moment. Each "
         "chart shows a figure over time: the longest wait of a program for a sync, the mean time of a write, the "
         "bytes written per second, the dirty memory, and the share of the time in which processes waited for CPU, I/O "
-        "and memory. ▲ marks the chosen column; the title shows its time. Its figures are on the right, for the device "
-        "of the incident, or else the slowest one. Columns of the incident are yellow. The tables show the programs "
-        "that waited in this column, the processes that wrote and read most, and the devices. ≥: this program synced "
-        "so often that it was not traced all the time. WAITED is the sum of all threads; a wait counts from its start, "
-        "even before the column. CPU WAIT ≤ is the part of WAITED that may have been a wait for a CPU; it is not known "
-        "for the kernel's threads and short processes. I/O LIMIT is the limit of the program's cgroup for writes. A "
-        "process writes into memory first, and the kernel counts whole pages, so a process is shown with at most what "
-        "its devices wrote. On the command line: fstui what-happened."
+        "and memory. ▲ marks the chosen column; the title shows its time. Its figures are on the right, for the "
+        "device of the incident, or else the slowest one. Columns of this incident have a colour of their own. The "
+        "tables show the programs that waited in this column, the processes that wrote and read most, and the "
+        "devices. ≥: this program synced so often that it was not traced all the time. WAITED is the sum of all "
+        "threads; a wait counts from its start, even before the column. CPU WAIT ≤ is the part of WAITED that may "
+        "have been a wait for a CPU; it is not known for the kernel's threads and short processes. I/O LIMIT is the "
+        "limit of the program's cgroup for writes. A process writes into memory first, and the kernel counts whole "
+        "pages, so a process is shown with at most what its devices wrote. On the command line: fstui what-happened."
     )
 
     def __init__(self) -> None:
