@@ -185,7 +185,8 @@ def requested_and_counted(progress: Progress, width: int, height: int, *, others
     elif step is not None:
         counts = {"WRITES": count(step.ops), "BYTES": size(step.bytes), "SYNCS": count(step.syncs)}
         requested = row(columns, {"LAYER": name, **counts})
-    lines = [heading(columns, width), line(("   " + requested, style))]
+    last = "PER TRX" if settings.operation_name else columns[-1].title
+    lines = [heading([*columns[:-1], replace(columns[-1], title=last)], width), line(("   " + requested, style))]
     for node in layers[:max_layers]:
         device = next((device for device in step.counters if device.device == node.id), None) if step else None
         values = {"LAYER": _label(node, progress.target)}
@@ -234,14 +235,18 @@ def finding(progress: Progress, width: int) -> list[Text]:
     else:
         verdict_glyph, verdict = verdict_style(worst.verdict)
         badge = f" {verdict_glyph} {verdict_label(worst.verdict)} "
-        confidence = f" {progress.judgement.confidence} confidence so far"
+        confidence = f" {progress.judgement.confidence} confidence"
         left = max(width - cell_len(badge) - cell_len(speed_badge) - 3, 0)
         drawn = line((badge, f"reverse {verdict}"), fit(confidence, left).rstrip())
         if worst.verdict not in FREE_OF_DEFECTS:  # else the map needs the line more
             more = [line(fit(f" {finding_title(worst)}", width - 1))]
     drawn.append_text(line("  ", (speed_badge, f"reverse {style}")))
-    title = fit_list(fit_list(speed.title, width, FASTEST_STEP), width - drawn.cell_len - 2)
-    return [drawn.append_text(line("" if title.endswith("…") else f" {title}")), *more]
+    space = width - drawn.cell_len - 2
+    title = fit_list(fit_list(speed.title, width, FASTEST_STEP), space)
+    if title.endswith("…"):  # name at least the step, because other steps may be far slower
+        step = speed.title.partition(", ")[0].rpartition(" ")[0] if speed.answer == "normal" else ""
+        title = fit(step, space).rstrip()
+    return [drawn.append_text(line(f" {title}")), *more]
 
 
 def _other_writers(progress: Progress, width: int) -> list[Text]:
