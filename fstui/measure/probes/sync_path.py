@@ -11,7 +11,7 @@ import mmap
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from itertools import count, cycle
 from typing import Any
@@ -102,29 +102,30 @@ def raw_fdatasync() -> Callable[[int], int] | None:
     return lambda fd: int(syscall(number, fd))
 
 
-def blocking_call(pid: int, device: int = 0) -> str | None:
+def blocking_call(pid: int, *, is_frozen_below: bool = False) -> str | None:
     """Return the system call in which a process is blocked ("system call -1": outside of one), or None if it runs.
 
-    ``device``: the device number of the filesystem to which it writes. A freeze of a filesystem below counts, too.
+    ``is_frozen_below``: a filesystem below the one to which it writes is frozen.
     """
     number = read_text(f"{pid}/syscall").split(" ", 1)[0]
     if not number.lstrip("-").isdigit():
         return None
     call = SYSTEM_CALLS.get(int(number), f"system call {number}")
-    is_frozen = _wait_for_thaw([str(pid)]) or (os.major(device) == _LOOP_MAJOR and _wait_for_thaw(_loop_workers()))
-    return call + ON_FROZEN if is_frozen else call
+    return call + ON_FROZEN if is_frozen_below or waits_for_thaw(read_text(f"{pid}/wchan")) else call
 
 
-def _wait_for_thaw(pids: Iterable[str]) -> bool:
-    return any(waits_for_thaw(read_text(f"{pid}/wchan")) for pid in pids)
+def is_frozen_below_loop(device: int) -> bool:
+    """Return whether the kernel worker of a loop device waits for the end of a freeze; False for another device.
 
-
-def _loop_workers() -> Iterator[str]:
-    """Yield the kernel workers that now serve a loop device."""
-    if (fd := open_in_proc(".")) is not None:
-        names = os.listdir(fd)
-        os.close(fd)
-        yield from (name for name in names if name.isdigit() and LOOP_WORKER in read_text(f"{name}/comm"))
+    This reads the name of each process, so it takes several milliseconds.
+    """
+    worker_suffix = f"{LOOP_WORKER}{os.minor(device)}\n"
+    if os.major(device) != _LOOP_MAJOR or (fd := open_in_proc(".")) is None:
+        return False
+    names = os.listdir(fd)
+    os.close(fd)
+    workers = (name for name in names if name.isdigit() and read_text(f"{name}/comm").endswith(worker_suffix))
+    return any(waits_for_thaw(read_text(f"{name}/wchan")) for name in workers)
 
 
 def is_stopped(pid: int) -> bool:

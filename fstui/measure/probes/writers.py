@@ -367,6 +367,7 @@ def watch(pids: list[int], lifeline_fd: int, shared: Shared, commands: CommandLi
         if commands.stop_requested:
             shared.stop()
         previous_check_ns, checked_ns, interval_s = checked_ns, clock(), WATCH_INTERVAL_S
+        is_frozen_below: bool | None = None
         for number, pid in enumerate(pids):
             state = shared.state_of(number)
             last_check_ns = state[LAST_CHECK]
@@ -378,9 +379,11 @@ def watch(pids: list[int], lifeline_fd: int, shared: Shared, commands: CommandLi
                 continue
             interval_s = WATCH_INTERVAL_OF_SILENT_S
             waited_ns = min(silent_ns, checked_ns - previous_check_ns)
+            if is_frozen_below is None:
+                is_frozen_below = sync_path.is_frozen_below_loop(device)
             if sync_path.is_stopped(pid):
                 state[STOPPED] += waited_ns
-            elif not have_ended and (call := sync_path.blocking_call(pid, device)):
+            elif not have_ended and (call := sync_path.blocking_call(pid, is_frozen_below=is_frozen_below)):
                 if call.endswith(ON_FROZEN):
                     state[FROZEN] += waited_ns
                 if silent_ns > BLOCKED_NS:

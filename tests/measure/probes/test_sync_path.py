@@ -153,6 +153,16 @@ def test_ended_process_is_in_no_call() -> None:
     assert sync_path.blocking_call(gone.pid) is None
 
 
+def test_only_the_worker_of_the_same_loop_device_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for pid, loop in ((31, 8), (32, 70), (33, 0)):
+        (tmp_path / f"{pid}").mkdir()
+        (tmp_path / f"{pid}" / "comm").write_text(f"kworker/u4:{pid}+loop{loop}\n")
+        (tmp_path / f"{pid}" / "wchan").write_text("percpu_rwsem_wait" if loop else "0")
+    monkeypatch.setattr(sync_path, "_PROC", os.open(tmp_path, os.O_PATH))
+    frozen = {loop for loop in (0, 7, 8, 70) if sync_path.is_frozen_below_loop(os.makedev(7, loop))}
+    assert frozen == {8, 70} and not sync_path.is_frozen_below_loop(os.makedev(8, 8))
+
+
 SMAPS = """\
 7f0000000000-7f0000001000 r--s 00000000 00:2f 12                         /mnt/work/sync-path
 Size:                  4 kB

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fstui.measure.probes import writers
+from fstui.measure.probes import sync_path, writers
 from fstui.measure.probes.writers import (
     BLOCKED_NS,
     FIRST_POLL_INTERVAL_NS,
@@ -21,7 +21,7 @@ from fstui.measure.probes.writers import (
     WriteLoop,
 )
 from fstui.measure.wire.frames import Decoder, Frame
-from fstui.measure.wire.stdio import CallError, clock
+from fstui.measure.wire.stdio import CallError, CommandLines, clock
 
 BATCH_NS = 5_000_000
 PTRACE_ATTACH, PTRACE_DETACH = 16, 17
@@ -184,3 +184,26 @@ def test_time_in_which_a_writer_is_stopped_is_without_a_cpu(
     frames = [frame for frame in Decoder().feed(capfdbinary.readouterr().out) if isinstance(frame, Frame)]
     assert [frame.kind for frame in frames] == ["ready", "done"], "no call of a stopped writer is reported as blocked"
     assert frames[-1].fields["longest_cpu_wait_ns"] >= at_least_ns
+
+
+class Turns(CommandLines):
+    """No command arrives, and the writers have ended after a number of turns."""
+
+    def __init__(self, turns: int) -> None:
+        super().__init__()
+        self.left = turns
+
+    def wait_until_closed(self, fd: int, timeout_s: float) -> bool:
+        self.left -= 1
+        return not self.left
+
+
+def test_loop_workers_are_read_once_per_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    devices: list[int] = []
+    monkeypatch.setattr(sync_path, "is_frozen_below_loop", devices.append)
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    shared = Shared(16)
+    for number in range(16):
+        shared.state_of(number)[writers.LAST_CHECK] = clock() - 2 * writers.POLL_INTERVAL_NS
+    writers.watch([os.getpid()] * 16, -1, shared, Turns(3), os.makedev(7, 1))
+    assert devices == [os.makedev(7, 1)] * 3
