@@ -200,7 +200,12 @@ class Turns(CommandLines):
 
 def test_loop_workers_are_read_once_per_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     devices: list[int] = []
-    monkeypatch.setattr(sync_path, "is_frozen_below_loop", devices.append)
+
+    def read_workers(device: int) -> bool:
+        devices.append(device)
+        return False
+
+    monkeypatch.setattr(sync_path, "is_frozen_below_loop", read_workers)
     monkeypatch.setattr(signal, "signal", lambda *_: None)
     shared = Shared(16)
     for number in range(16):
