@@ -49,7 +49,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """fstui limited its own rate (``--max-rate``, ``--idle``)."""
     round: Round | None = None
     rate_per_s: float = 0.0
-    """The rate of the first database step. Without one, of the first step that synced, or else of the first one."""
+    """The rate of the first database step, or else of the first step that synced; 0 without either."""
     rate_of: str = ""
     rates_per_s: dict[str, float] = {}
     """The rate of each step that has one, by its name."""
@@ -186,11 +186,8 @@ def _summary(outline_file: OutlineFile, note: str, running_ids: Collection[str])
         return Summary(path=str(outline_file.path), note=note, unreadable=outline_file.problem)
     outline = entry.outline
     steps_with_rate = [step for step in outline.steps if step.rate_per_s]
-    step = max(
-        steps_with_rate,
-        key=lambda step: (step.has_transactions, not step.has_transactions and step.syncs > 0),
-        default=None,
-    )
+    durable = [step for step in steps_with_rate if step.has_transactions or step.syncs]
+    step = max(durable, key=lambda step: step.has_transactions, default=None)
     return Summary(
         path=str(outline_file.path),
         id=outline.id,

@@ -229,6 +229,12 @@ def test_the_history_shows_the_rate_of_the_first_synced_step() -> None:
     assert [(one.rate_of, one.rate_per_s) for one in runs.history()] == [("fsync", 120.0)]
 
 
+def test_the_history_shows_no_rate_of_writes_without_syncs() -> None:
+    steps = (Step(name="write, no sync", settings=SyncWrites(), rate_per_s=183_384.0),)
+    saved_runs.save(replace(a_run("k3f9a1"), status="stopped", steps=steps))
+    assert [(one.rate_of, one.rate_per_s) for one in runs.history()] == [("", 0.0)]
+
+
 def test_the_history_shows_the_transactions_of_a_database() -> None:
     steps = (
         Step(name="fdatasync", settings=SyncWrites(), rate_per_s=3000.0, syncs=3000),
