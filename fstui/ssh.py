@@ -6,11 +6,12 @@ NO_CONNECTION = 255
 """The exit status of ssh(1) if it could not connect or lost the connection."""
 _KEEPALIVE_OPTIONS = ("-oServerAliveInterval=5", "-oServerAliveCountMax=3")
 """ssh detects a lost connection after 15 s."""
+UNRESOLVED = "its name cannot be resolved here"
 _MESSAGES = (
     ("REMOTE HOST IDENTIFICATION HAS CHANGED", "its host key has changed: see ssh-keygen -R"),
     ("Host key verification failed", "its host key is not known here: connect once by hand, or use ssh-keyscan"),
     ("Permission denied", "its sshd accepts none of your keys, and fstui does not ask for a password"),
-    ("Could not resolve hostname", "its name cannot be resolved here"),
+    ("Could not resolve hostname", UNRESOLVED),
     ("Connection timed out", "it did not answer: no sshd listens there, or a firewall drops the packets"),
     ("timed out during banner exchange", "a server answers on the port, but it is not an ssh server"),
     ("No route to host", "there is no route to it"),

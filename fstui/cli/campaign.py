@@ -14,7 +14,7 @@ import click
 import msgspec
 
 from fstui.cli.delivery import print_last_report
-from fstui.cli.execution import FAILED, UNACCEPTABLE, exit_status
+from fstui.cli.execution import FAILED, REFUSED, UNACCEPTABLE, exit_status
 from fstui.cli.interruption import SIGNALS
 from fstui.cli.options import Duration, fail_on_option, is_failure, report_options, ssh_option, trust_option
 from fstui.cli.output import can_redraw, clear_status, draw_status, say
@@ -204,6 +204,8 @@ class _CampaignSession:
             with suppress(OSError):
                 self._store.stop(stop_reason)
             say(f"fstui: {stop_reason}. {self._state_sentences()}")
+        if stop_reason and not self._store.cuts and not self._signal:
+            return REFUSED
         document = self._report.document(self._store, stop_reason)
         print_last_report(self._report.campaign_report(document), format_, output)
         return exit_status(
@@ -225,7 +227,8 @@ class _CampaignSession:
             os._exit(128 + number)
         self._signal = number
         self._campaign.stop()
-        say("fstui: stopping after the current cut. A second signal ends fstui at once. " + self._state_sentences())
+        when = "before the next cut" if self._campaign.cut.step == "start" else "after the current cut"
+        say(f"fstui: stopping {when}. A second signal ends fstui at once. {self._state_sentences()}")
 
     def _show_progress(self, state: str) -> None:
         now = time.monotonic()

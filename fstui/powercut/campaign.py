@@ -48,9 +48,11 @@ PATTERNS: dict[str, dict[str, str]] = {
 }
 """The settings of the writer by the name of the pattern. The cuts use the patterns in this order."""
 _POWER_STATES: dict[Step, str] = {
+    "start": "in an unknown state: it has not answered yet",
     "off": "in an unknown state: the off command was running",
     "wait": "off",
     "on": "in an unknown state: the on command was running",
+    "back": "in an unknown state: it has not answered since the on command",
 }
 _Document = TypeVar("_Document")
 _COMMON_SETTINGS = {"host": "--host", "directory": "--dir", "kind": "--cut", "wait_s": "--wait"}
@@ -122,7 +124,8 @@ class CampaignCut(Base, frozen=True, kw_only=True):
     @property
     def power_state(self) -> str:
         """The state of the power supply, as far as the witness knows."""
-        return _POWER_STATES.get(self.step, "on")
+        has_answered = self.step == "start" and self.boot_before
+        return "on" if has_answered else _POWER_STATES.get(self.step, "on")
 
 
 class CampaignStore:

@@ -71,7 +71,7 @@ class CutCampaign:
         return self.store.settings
 
     def stop(self) -> None:
-        """End after the current cut. Safe in a signal handler."""
+        """End after the current cut, or while HOST does not answer before it. Safe in a signal handler."""
         self._is_stopping = True
 
     def run(self) -> None:
@@ -159,6 +159,8 @@ class CutCampaign:
             boot_id, reason = self._boot_id()
             if boot_id:
                 return boot_id
+            if self.cut.step == "start" and (self._is_stopping or (not self.store.cuts and reason == ssh.UNRESOLVED)):
+                raise Refused(f"{self.settings.host}: {reason}")
             if waited_s > self.settings.back_s:
                 raise Refused(f"{self.settings.host}: {failure} within {seconds(waited_s)}: {reason}")
             time.sleep(RETRY_INTERVAL_S)

@@ -59,6 +59,24 @@ def test_ctrl_c_finishes_the_current_cut(host: MadeUpHost, started: Started) -> 
     assert "So far: ✓ 1 of 2 cuts, 0 lost: fewer than 95\xa0% lose data" in err
 
 
+def test_host_without_an_address_is_refused_at_once(host: MadeUpHost, started: Started) -> None:
+    host.set("unresolved")
+    process = started("--back", "10m")
+    out, err = process.communicate()
+    assert (process.returncode, out) == (2, "")
+    assert "db1: its name cannot be resolved here. The power of db1 is in an unknown state" in err
+
+
+def test_first_signal_ends_the_wait_for_the_host(host: MadeUpHost, started: Started) -> None:
+    host.set("down")
+    process = started("--back", "10m")
+    assert eventually((host.home.parent / "into/campaign.json").exists)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate()
+    assert process.returncode == 130 and "no cut happened" in out
+    assert "stopping before the next cut" in err and "The power of db1 is in an unknown state" in err
+
+
 def test_ignored_signal_stays_ignored_while_printing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     made = MadeUpHost(tmp_path / "host").settings()

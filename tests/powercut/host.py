@@ -17,6 +17,7 @@ RESET = "1970-01-01T00:00:00+00:00"
 _SSH = """#!/bin/sh
 while [ "$1" != -- ]; do shift; done
 cd {home}
+[ -e unresolved ] && { echo 'ssh: Could not resolve hostname db1: Name or service not known' >&2; exit 255; }
 [ -e down ] && { echo 'ssh: connect to host db1 port 22: Connection refused' >&2; exit 255; }
 exec sh -c "$(printf '%s' "$3" | sed 's,/proc/sys/kernel/random/boot_id,boot,')"
 """
