@@ -224,8 +224,9 @@ def what_happened(source: Recording, period: tuple[float, float] | None) -> What
     headers = [record for record in source.records if isinstance(record, Header)]
     extent = source.extent or (source.records[0].at, source.records[-1].at)
     start, end = period or extent
+    recorded = max(start, extent[0]), min(end, extent[1])
     records = incidents.collect_records(source.records)
-    worst_incidents = tuple(incidents.incidents(records, start, end, MAX_INCIDENTS))
+    worst_incidents = tuple(incidents.incidents(records, *recorded, MAX_INCIDENTS))
     gaps = tuple(gap for gap in _gaps(source.records) if gap.start < end and gap.end > start)
     excerpt = Records(
         [second for second in records.seconds if start < second.at <= end + second.elapsed_s],
@@ -239,17 +240,18 @@ def what_happened(source: Recording, period: tuple[float, float] | None) -> What
         start=start,
         end=end,
         recorded=extent,
-        sentence=_sentence(excerpt, worst_incidents, (start, end), extent),
+        sentence=_sentence(excerpt, worst_incidents, (start, end), recorded),
         incidents=worst_incidents,
         gaps=gaps,
         notes=tuple(_notes(source, excerpt, headers, start, end)),
-        buckets=tuple(incidents.buckets(records, max(start, extent[0]), min(end, extent[1]))),
+        buckets=tuple(incidents.buckets(records, *recorded)),
     )
 
 
 def _sentence(
-    excerpt: Records, worst_incidents: Sequence[Incident], period: tuple[float, float], extent: tuple[float, float]
+    excerpt: Records, worst_incidents: Sequence[Incident], period: tuple[float, float], recorded: tuple[float, float]
 ) -> str:
+    """``recorded``: the part of the period that was recorded, as in the table."""
     if worst_incidents:
         incident = worst_incidents[0]
         return f"{span(incident.start, incident.end)}: {incident.sentence}"
@@ -257,11 +259,10 @@ def _sentence(
         next_steps = "For what is recorded: 'fstui what-happened'. For what is slow now: 'fstui watch'."
         return f"Nothing was recorded in {span(*period)}. {next_steps}"
     when = span(*period)
-    if is_outside(period, extent):
-        start, end = max(period[0], extent[0]), min(period[1], extent[1])
-        when = f"the {seconds(end - start)} recorded ({span(start, end)})"
+    if is_outside(period, recorded):
+        when = f"the {seconds(recorded[1] - recorded[0])} recorded ({span(*recorded)})"
     text = f"No unusual wait for a sync in {when}"
-    waits = incidents.waits_between(excerpt.windows, *period)
+    waits = incidents.waits_between(excerpt.windows, *recorded)
     longest = max(waits, key=lambda timed: timed.ms, default=None)
     if longest and longest.ms:
         time_text, wait = span(longest.start, longest.end), longest.wait

@@ -137,6 +137,14 @@ def test_only_the_recorded_part_of_a_period_is_called_calm() -> None:
     assert off_the_grid.buckets[0].start == BEGIN, "a row begins when the recording does"
 
 
+def test_the_sentence_and_the_table_have_the_same_range() -> None:
+    records = calm(windows=at((600,), stalled(ms=200, p50_us=2000)))  # the sync took until 598 s
+    source = Recording(Path("made-up"), records, (BEGIN + 599, BEGIN + LENGTH_S))
+    found = recordings.what_happened(source, (BEGIN + 500, BEGIN + 603))
+    assert "the longest wait for a sync was 12.0 ms" in found.sentence
+    assert max(bucket.longest_ms or 0 for bucket in found.buckets) == 12
+
+
 def test_without_a_trace_only_devices_are_called_calm() -> None:
     found = answer([header(), *(second(at_s) for at_s in range(1, LENGTH_S))])
     assert found.sentence.startswith("No device became slow in ")
