@@ -8,6 +8,7 @@ from fstui.report import history as report
 from fstui.runs.machine.replay import ReplayMachine
 from fstui.state import paths, runs, user_data
 from fstui.state.runs import Summary
+from fstui.tui.drawing import charts
 from fstui.tui.drawing import history as drawing
 from fstui.tui.screens.history import HistoryScreen, TrendScreen
 from fstui.tui.screens.result import ResultScreen
@@ -227,7 +228,7 @@ async def test_a_large_trend_has_a_point_for_each_run_at_its_date() -> None:
     for day, times in ((1, 1.0), (2, 2.0), (11, 4.0)):
         saved(f"aaa1{day:02}", day, times)
     app = PreparedApp()
-    async with app.run_test(size=(120, 40)) as pilot:
+    async with app.run_test(size=(120, 56)) as pilot:
         lines = await press(pilot, "h", "t")
         assert all(any(f" {step.name} " in line for line in lines) for step in screens.STEPS)
         drawn = lines[next(y for y, line in enumerate(lines) if "by date" in line) + 1 :]
@@ -358,3 +359,14 @@ def test_a_drop_below_earlier_runs_is_listed() -> None:
 def test_runs_of_one_second_have_the_order_of_the_history() -> None:
     newer, older = (Summary(path=name, status="finished", scenario="check", rate_per_s=1.0) for name in "ba")
     assert report.series([newer, older]) == [[older, newer]]
+
+
+def test_the_points_of_a_trend_are_on_its_line() -> None:
+    figure = charts.Figure("fdatasync", float, str, 0)
+    values = [1574.0, None, None, None, 1617.0, None, None, None, None, 5448.0]
+    points = tuple((at, "●") for at, value in enumerate(values) if value)
+    drawn = charts.chart_grid((charts.Chart(figure, tuple(values), "", points),), "", 1, 15, 7)
+    rows = [text.plain[charts.LABEL_WIDTH + 1 :] for text in drawn[1:-1]]
+    (first,), (low,), (high,) = ([y for y, row in enumerate(rows) if row[at // 2] == "●"] for at in (0, 4, 9))
+    assert first == low == 3 and high == 0, "1 574 of 6 000 is above the row of 0"
+    assert rows[3].startswith("●⠤●"), "the line through the middle of the points"

@@ -201,9 +201,9 @@ def test_a_device_that_begins_to_write_is_not_called_idle(newest: int, remark: s
 def test_a_chart_says_how_long_it_is() -> None:
     lines = [line.plain for line in charts(activity_of(*(read(at, 7 * at) for at in range(0, 41, 2))), 80, 12)]
     assert lines[0].endswith(" redrawn every 10 s ──")
-    assert lines[-1].split()[:7] == ["60", "s", "earlier", "≤", "10", "s", "ago"], "the last cell is not new"
+    assert lines[-1].split()[:8] == ["≥", "60", "s", "ago", "≤", "10", "s", "ago"], "the last cell is not new"
     full = charts(activity_of(*(read(at, 7 * at) for at in range(0, 801, 2))), 80, 12)
-    assert full[0].plain.endswith(" redrawn every 10 s ──") and " 290 s earlier " in full[-1].plain
+    assert full[0].plain.endswith(" redrawn every 10 s ──") and " ≥ 290 s ago " in full[-1].plain
 
 
 @pytest.mark.parametrize(("busy_ms", "styles"), [(0, {AREA}), (950, {AREA, WARNING})])
@@ -236,7 +236,7 @@ async def test_numbers_are_on_the_edges_of_the_path() -> None:
         lines = "\n".join(await after_ticks(app, 300))
     # the flush stopped above
     assert not re.search(r"    │ \d+\s?% busy", lines) and re.search(r"╳ \d+\s?% busy", lines)
-    assert "not-durable, high" in lines and re.search(r"\b1\d\d s earlier", lines) and "a flush takes" in lines
+    assert "not-durable, high" in lines and re.search(r"\b1\d\d s ago", lines) and "a flush takes" in lines
 
 
 async def test_saved_runs_are_shown_with_their_trend() -> None:

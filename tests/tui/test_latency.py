@@ -244,3 +244,11 @@ def test_a_step_that_stalls_at_its_first_operation_has_a_map() -> None:
     view = LatencyView(waiting, elapsed_s=7.7, length_s=8.0, stall=stall)
     assert [text.plain for text in latency.chart(view, 80, 12)] == drawn(view, 80, 12)
     assert sum("▲" in text for text in drawn(view, 80, 12)) == 1
+
+
+@pytest.mark.parametrize("rows", [7, 8, 13, 17, 23])
+def test_decades_have_equal_heights(rows: int) -> None:
+    view = LatencyView((point(0.0, (4_400, 99), (40 * MS, 9)),), elapsed_s=1.0, length_s=1.0, latency=LATENCY)
+    labels = [line.plain[: latency.LABEL_WIDTH] for line in latency.heat_map(view, 80, rows + 1)]
+    ticks = [y for y, label in enumerate(labels) if "┤" in label]
+    assert len(ticks) > 1 and len({lower - upper for upper, lower in pairwise(ticks)}) == 1

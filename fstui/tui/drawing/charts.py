@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from math import ceil, floor, log10
 from statistics import median
 from typing import Any, NamedTuple
@@ -151,11 +152,11 @@ SYNC_FIGURES = (
 class Chart(NamedTuple):
     figure: Figure
     values: tuple[float | None, ...]
-    """The highest value in each half cell; None if it was not measured."""
+    """The highest value in each half cell; None if it was not measured. A line has only the values of its points."""
     remark: str = ""
     """The text to the right of the name. If it is empty, the highest value is shown."""
     points: tuple[tuple[int, str], ...] = ()
-    """Half cells, each with a sign to draw at its value."""
+    """Half cells, each with a sign to draw at its value: the chart is the line through them, not an area."""
 
 
 class Layout(NamedTuple):
@@ -215,9 +216,9 @@ def last_minutes(
     measured = [set(values) != {None} for values in zip(*(chart.values for chart in shown), strict=True)]
     remarks = ["gaps: not measured"] * (not all(measured[measured.index(True) :]))
     remarks += [f"redrawn every {cell_s} s"] * (now is None)
-    ends = ("ago", "now") if now is not None else ("earlier", f"≤ {cell_s} s ago")
-    begin = f"{last_s - first_s:.0f} s {ends[0]}"
-    axis = f"{begin}{fit_right(ends[1], layout.cells - len(begin))}"
+    at_least, end = ("", "now") if now is not None else ("≥ ", f"≤ {cell_s} s ago")
+    begin = f"{at_least}{last_s - first_s:.0f} s ago"
+    axis = f"{begin}{fit_right(end, layout.cells - len(begin))}"
     # a last row that is less than half full is left out: the other charts become higher
     rows = max(min((height - 2) // MIN_CHART_LINES, floor(len(shown) / layout.columns + 0.5)), 1)
     drawn = chart_grid(tuple(shown[: rows * layout.columns]), axis, layout.columns, width - 2, height - 1)
@@ -268,6 +269,7 @@ def _area_chart(chart: Chart, cells: int, height: int) -> list[list[StyledText]]
     tick = without_zeros(figure.to_text(top))
     # zero is one dot high; an unknown value has no dot
     dots = [0 if value is None else max(floor(min(value / top, 1) * rows * 4 + 0.5), 1) for value in values]
+    dots = _line_dots(values, top, rows) if chart.points else dots
     # the edge connects each value with the lower ones next to it
     neighbours = zip([0, *dots[:-1]], dots, [*dots[1:], 0], strict=True)
     edges = [max(min(before or here, here, after or here) - 1, 0) for before, here, after in neighbours]
@@ -285,3 +287,13 @@ def _area_chart(chart: Chart, cells: int, height: int) -> list[list[StyledText]]
         style = WARNING if (row + 0.5) / rows * top >= figure.warning_from else style
         drawn.append([(f"{label:>{LABEL_WIDTH - 1}} {'┤' if label else '│'}", FAINT), (area, style), (" ", "")])
     return drawn
+
+
+def _line_dots(values: Sequence[float | None], top: float, rows: int) -> list[int]:
+    """Return the heights of a line through the middle of the cells in which its points are drawn."""
+    points = [(at, 4 * round(value / top * (rows - 1)) + 2) for at, value in enumerate(values) if value is not None]
+    dots = [0] * len(values)
+    for (start, before), (end, after) in pairwise([points[0], *points]):
+        for at in range(start, end + 1):
+            dots[at] = round(before + (after - before) * (at - start) / max(end - start, 1))
+    return dots

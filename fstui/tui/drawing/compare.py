@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import product
+from math import ceil
 
 from msgspec.structs import replace
 from rich.cells import cell_len
@@ -93,9 +94,8 @@ def _views(comparison: Comparison) -> Iterator[tuple[str, latency.LatencyView]]:
 def _maps(views: Sequence[tuple[str, latency.LatencyView]], width: int, height: int) -> list[Text]:
     """Draw as many maps side by side as fit, and the others below them."""
     maps_per_row = min(max(width // latency.MIN_WIDTH_WITH_MARKS, 1), len(views))
-    rows = [views[start : start + maps_per_row] for start in range(0, len(views), maps_per_row)]
-    lines = max(height // len(rows), _MIN_MAP_LINES)
-    return [part for row in rows for part in latency.heat_maps(row, width, lines, frame=width >= MIN_FRAME_WIDTH)]
+    lines = max(height // ceil(len(views) / maps_per_row), _MIN_MAP_LINES)
+    return latency.heat_maps(views, maps_per_row, width, lines, frame=width >= MIN_FRAME_WIDTH)
 
 
 def _steps(steps: Sequence[Section], comparison: Comparison, width: int) -> list[Text]:

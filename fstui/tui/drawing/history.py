@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from functools import partial
-from itertools import pairwise, takewhile
+from itertools import takewhile
 from math import ceil, sqrt
 from pathlib import Path
 from statistics import median
@@ -89,7 +89,7 @@ _MAX_RATES = 7
 _BAD_SPEEDS: tuple[Answer, ...] = ("slow", "stalls")
 _MIN_PICTURE_LINES, _MIN_LINES_WITH_PICTURE = 6, 12
 """Height of the smallest heat map, and of the smallest part that shows one: the next step comes first."""
-_MIN_CHART_WIDTH = 34
+_MIN_CHART_WIDTH, _MIN_CHART_LINES = 34, 6
 _POINT, _CHOSEN_POINT = "●", "◆"
 
 
@@ -204,7 +204,7 @@ def _trend_charts(runs: Sequence[Summary], chosen: Summary, width: int, height: 
     square, max_columns = ceil(sqrt(len(names))), max(width // _MIN_CHART_WIDTH, 1)
     # one column more than rows if that fills the last row
     columns = min(square if len(names) % (square + 1) else square + 1, max_columns)
-    rows = (height - 2) // charts.MIN_CHART_LINES
+    rows = (height - 2) // _MIN_CHART_LINES
     if rows < 1:
         return []
     cells = charts.cells_of(width, columns)
@@ -218,10 +218,8 @@ def _trend_charts(runs: Sequence[Summary], chosen: Summary, width: int, height: 
     def chart(name: str) -> charts.Chart:
         known = [(place, run) for place, run in zip(places, runs, strict=True) if name in run.rates_per_s]
         values: list[float | None] = [None] * (2 * cells)
-        for (start, before), (end, after) in pairwise([known[0], *known]):
-            first, last = before.rates_per_s[name], after.rates_per_s[name]
-            for place in range(start, end + 1):
-                values[place] = first + (last - first) * (place - start) / max(end - start, 1)
+        for place, run in known:
+            values[place] = run.rates_per_s[name]
         now, oldest = chosen.rates_per_s.get(name), known[0][1].rates_per_s[name]
         remark = f"{rate(now)}  {now / oldest:.2f} ×" if now else NONE
         points = tuple((place, _CHOSEN_POINT if run is chosen else _POINT) for place, run in known)
@@ -258,9 +256,8 @@ def selected_run(summary: Summary, run: Run | None, width: int, height: int, *, 
         return [rule(width, summary.id or "unreadable", moment(summary.started_at)), *_summary_lines(summary, width)]
     from fstui.tui.drawing import result  # noqa: PLC0415  not needed for the first frame
 
-    measured = f"{summary.rate_of} {rate(summary.rate_per_s)}/s · " if summary.rate_per_s else ""
     lines = [
-        rule(width, f"{summary.id}  {_target(summary)}", measured + moment(summary.started_at)),
+        rule(width, f"{summary.id}  {_target(summary)}", moment(summary.started_at)),
         result.verdict(run, width),
         *result.speed(run, width),
     ]

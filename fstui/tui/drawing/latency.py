@@ -37,6 +37,8 @@ _MAX_UNFINISHED = 0.1
 _DOTS = ((0x40, 0x04, 0x02, 0x01), (0x80, 0x20, 0x10, 0x08))
 """Braille dots of the left and the right half of a cell, from the bottom up."""
 _SOME_SHARE, _MANY_SHARE = 0.02, 0.25
+_MAX_ADDED_DECADES = 1.5
+"""How much of the axis may be empty so that each decade is a whole number of rows."""
 HEAT = shades(TIME)
 """Styles of cells with few, some or many of the operations in about this time."""
 LEGEND = (
@@ -88,18 +90,25 @@ def step_view(run: Run, step: Step) -> LatencyView:
     return LatencyView(timeline(step), step.elapsed_s, max(step.elapsed_s, 1e-3), marks, step.latency_ns, None, failed)
 
 
-def heat_maps(views: Sequence[tuple[str, LatencyView]], width: int, height: int, *, frame: bool) -> list[Text]:
-    """Draw named maps side by side, with a common axis."""
+def heat_maps(
+    views: Sequence[tuple[str, LatencyView]], columns: int, width: int, height: int, *, frame: bool
+) -> list[Text]:
+    """Draw named maps with a common axis in this many columns. ``height``: that of one row of maps."""
     axis = latency_map.axis([point for _, view in views for point in view.timeline])
+    rows = (views[start:][:columns] for start in range(0, len(views), columns))
+    return [text for row in rows for text in _heat_maps(row, columns, axis, width, height, frame=frame)]
+
+
+def _heat_maps(
+    views: Sequence[tuple[str, LatencyView]], columns: int, axis: LogScale, width: int, height: int, *, frame: bool
+) -> list[Text]:
     maps = []
     for index, (name, view) in enumerate(views):
-        full_width = width * (index + 1) // len(views) - width * index // len(views)
+        full_width = width * (index + 1) // columns - width * index // columns
         map_width = full_width - (2 if frame else 1)
-        title_width = map_width + (not frame and index == len(views) - 1)
-        if view.timeline:
-            drawn = [rule(title_width, name, legend=LEGEND), *heat_map(view, map_width, height - 1 - frame, axis)]
-        else:
-            drawn = [rule(title_width, name), *(line() for _ in range(height - 1 - frame))]
+        title_width = map_width + (not frame and index == columns - 1)
+        heading = rule(title_width, name, legend=LEGEND if view.timeline else ())
+        drawn = [heading, *heat_map(view, map_width, height - 1 - frame, axis)]
         for text in drawn:
             text.truncate(map_width if frame else full_width, pad=True)
         maps.append(draw_frame(drawn, full_width, height) if frame else drawn)
@@ -131,11 +140,14 @@ def heat_map(view: LatencyView, width: int, height: int, axis: LogScale | None =
 
 
 def _with_even_decades(axis: LogScale, rows: int) -> LogScale:
-    """Extend the axis at its top, if little is missing until each decade is a whole number of rows."""
+    """Extend the axis at its top until each decade is a whole number of rows, or else each second decade."""
     decades = log10(axis.high / axis.low)
-    rows_per_decade = max(floor(rows / decades + 1e-9), 1)
-    even = LogScale(axis.low, axis.low * 10 ** (rows / rows_per_decade))
-    return even if decades - 1e-9 <= rows / rows_per_decade <= decades + 1 else axis
+    if rows < decades - 1e-9:
+        return axis
+    rows_per_decade: float = floor(rows / decades + 1e-9)
+    if rows / rows_per_decade > decades + _MAX_ADDED_DECADES:
+        rows_per_decade = floor(2 * rows / decades + 1e-9) / 2
+    return LogScale(axis.low, max(axis.high, axis.low * 10 ** (rows / rows_per_decade)))
 
 
 def timeline(step: Step | Snapshot) -> Sequence[TimelinePoint]:
@@ -179,6 +191,9 @@ def _curve(view: LatencyView, values: _Values, width: int, height: int) -> list[
             part.append(amount)
     means = [fmean(part) if part else None for part in parts]
     top = round_up(max((mean for mean in means if mean), default=1.0))
+    tick = min(_round_step(top / max(rows / _LINES_PER_TICK, 1)), top)
+    rows_per_tick = max(floor(rows * tick / top - tick / top / 4), 1)
+    top = tick * (rows - 0.25) / rows_per_tick  # so that the ticks have equal distances
 
     def dot_row(amount: float) -> int:
         return min(round(amount / top * (4 * rows - 1)), 4 * rows - 1)
@@ -193,7 +208,6 @@ def _curve(view: LatencyView, values: _Values, width: int, height: int) -> list[
     for start, end, amount in points:
         if end - start >= _MIN_NUMBER_DOTS:
             _draw_number(cells, values.to_text(amount), dot_row(amount) // 4, (start + end) / 4)
-    tick = min(_round_step(top / max(rows / _LINES_PER_TICK, 1)), top)
     ticks = [number * tick for number in range(floor(top / tick + 0.01) + 1)]
     labels = {dot_row(amount) // 4: without_zeros(values.to_text(amount)) if amount else "0" for amount in ticks}
     return [
@@ -311,9 +325,9 @@ def _spans(cells: Sequence[StyledText]) -> list[StyledText]:
 
 def _axis_labels(axis: LogScale, rows: int) -> list[str]:
     labels = [" " * (LABEL_WIDTH - 1) + "│"] * rows
-    ticks = axis.ticks()
-    # rounding to whole rows would make ticks that are less than two rows apart look uneven
-    for ns in ticks[::2] if len(ticks) > rows / 2 else ticks:
+    ticks, rows_per_decade = axis.ticks(), rows / log10(axis.high / axis.low)
+    is_even = abs(rows_per_decade - round(rows_per_decade)) < 1e-6  # a rounding error
+    for ns in ticks if is_even and rows_per_decade > 1.5 else ticks[::2]:  # not in every row
         labels[_row_of(axis, ns * 1.001, rows)] = f"{tick(ns):>{LABEL_WIDTH - 2}} ┤"
     return labels
 

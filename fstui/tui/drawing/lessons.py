@@ -65,8 +65,8 @@ _STEP_WIDTH, _RATE_WIDTH, _MIN_BAR_WIDTH = 22, 32, 6
 _ACTION_WIDTH, _MAX_TIME_CELLS = 22, 40
 _RUNNING, _WAITING = "▸", "·"
 _MIN_QUESTION_WIDTH = 90
-_ALL_MAPS_FROM = 80
-"""From this width, the maps of all steps are side by side, because a lesson compares."""
+_ALL_MAPS_FROM, _MIN_MAP_LINES = 80, 13
+"""The maps of all steps are side by side from this width, and below each other if each has as many lines."""
 _MAX_LINEAR_RATIO = 50
 """If the highest rate is more than this many times the lowest one, the scale of the bars is logarithmic."""
 _OMITTED_SETTINGS = ("max_bytes_per_s", "prefill", "seconds")
@@ -118,9 +118,9 @@ def progress_line(lessons: Sequence[Lesson], taken: Mapping[str, TakenLesson], w
     results = [taken[lesson.name] for lesson in lessons if lesson.name in taken]
     minutes_left = sum(lesson.minutes for lesson in lessons if lesson.name not in taken)
     state = f"  {len(results)} of {len(lessons)} taken"
-    state += f", {sum(result.right for result in results)} of {2 * len(results)} answers right" if results else ""
+    state += f", {sum(result.right for result in results)} of {2 * len(results)} last answers right" if results else ""
     remark = f"   {minutes_left} min left" if minutes_left else "   all done"
-    cells = min(2 * len(lessons), width - len(f" fstui  lessons   {state}{remark}"))
+    cells = min(2 * len(lessons), width - 1 - len(f" fstui  lessons   {state}{remark}"))
     bar = meter(len(results) / len(lessons), cells, GOOD) if cells > len(lessons) // 2 else ()
     return line((" fstui ", BRAND), " ", ("lessons", HEAD), "   ", *bar, state, (remark, FAINT))
 
@@ -314,9 +314,9 @@ def location_lines(lesson: Lesson, planned: Sequence[PlannedRun], width: int, *,
 def heat_maps(
     lesson: Lesson, planned: Sequence[PlannedRun], progress_by_label: Mapping[str, Progress], width: int, height: int
 ) -> list[Text]:
-    """Draw the latencies of the steps side by side, with a shared axis. A narrow screen shows only the newest one.
+    """Draw the latencies of the steps with a shared axis, side by side, or below each other if they are high enough.
 
-    A step without operations leaves its place empty, so that the other maps do not move.
+    A narrow screen shows only the newest one.
     """
     views: list[tuple[str, latency.LatencyView]] = []
     newest = 0
@@ -326,11 +326,14 @@ def heat_maps(
             step, (glyph, _) = _measured_step(planned_step.name, index, progress)
             newest = len(views) if step else newest
             name = _full_name(lesson, run.label, planned_step.name)
-            view = _view(step) if step else latency.LatencyView()
+            view = _view(step) if step else latency.LatencyView(length_s=planned_step.settings.seconds or None)
             state = ", starting" if glyph == _RUNNING and not view.timeline else ""
             name = f"{name}, not started" if glyph == _WAITING else f"{glyph} {name}{state}".strip()
             views.append((name, view))
-    return latency.heat_maps(views if width >= _ALL_MAPS_FROM else views[newest:][:1], width, height, frame=False)
+    rows = min(max(height // _MIN_MAP_LINES, 1), len(views))
+    if rows == 1 and width < _ALL_MAPS_FROM:
+        views = views[newest:][:1]
+    return latency.heat_maps(views, ceil(len(views) / rows), width, height // rows, frame=False)
 
 
 def elapsed(progress: Progress) -> str:

@@ -30,7 +30,6 @@ from fstui.tui.widgets.lines import Slices
 from fstui.tui.widgets.table import DrawnTable, TableContent
 
 MIN_MAP_LINES = 8
-_STEP_LENGTHS = "A step ends early if it has written enough data, and late if it has completed too few operations."
 _ENTER_LABELS = {"predict": "start", "run": "compare", "question": "end"}
 
 
@@ -141,7 +140,8 @@ class LessonScreen(BaseScreen):
     BINDINGS = bindings(command for command in KEYS if command.id not in ("lesson.answer", GLOSSARY.id))
     HELP_TEXT = (
         "A lesson asks for a prediction, runs the experiment on simulated disks in real time, shows the result, "
-        "explains it, and asks one more question. None of the numbers were measured on real storage: the disks follow "
+        "explains it, and asks one more question. A step ends early if it has written enough data, and late if it has "
+        "completed too few operations. None of the numbers were measured on real storage: the disks follow "
         "a physical model. Lessons that you have taken are remembered."
     )
 
@@ -279,6 +279,11 @@ class LessonScreen(BaseScreen):
         is_hidden = self.stage in ("predict", "run")
         reach = drawing.location_lines(lesson, planned, width, hidden=is_hidden)
         measured = [rule(width, "what was measured", "simulated"), *self._runs(width)]
+        more = (
+            [*drawing.disks(lesson, planned, width), *drawing.meanings(lesson, width)]
+            if self.has_class("-huge")
+            else []
+        )
         match self.stage:
             case "predict":
                 question = drawing.question(self._prompt, lesson.predict, self.prediction, width)
@@ -287,16 +292,15 @@ class LessonScreen(BaseScreen):
             case "run":
                 runs = [rule(width, self._prompt, "simulated", style=KEY), *self._runs(width)]
                 expected = drawing.expected(lesson.predict, self.prediction, width)
-                return [*runs, *(expected[2:] if is_narrow else [*expected, line(), *experiment])]
+                return [*runs, *(expected[1:] if is_narrow else [*expected, line(), *experiment, *more])]
             case "compare":
                 compared = drawing.comparison(lesson.predict, self.prediction, self._claims, width)
-                lengths = [] if is_narrow else drawing.prose(_STEP_LENGTHS, width)  # only a wide page has maps
-                return [*compared, line(), *measured, *lengths, *reach]
+                return [*compared, line(), *measured, *reach, *more]
             case "explain":
-                return [rule(width, "why"), *drawing.explanation(lesson, width), line(), *measured]
+                return [rule(width, "why"), *drawing.explanation(lesson, width), line(), *measured, *more]
         remark = "right" if self.answer else ""
         question = drawing.question(self._prompt, lesson.question, self.answer, width, remark=remark)
-        return [*question, line(), *measured, *reach]
+        return [*question, line(), *measured, *reach, *more]
 
     def _runs(self, width: int) -> list[Text]:
         return drawing.runs(self.lesson, self._progress, self._disks, width)

@@ -11,7 +11,7 @@ from typing import ClassVar
 from msgspec.structs import replace
 from rich.text import Text
 from textual.app import ComposeResult
-from textual.containers import Container, VerticalScroll
+from textual.containers import Container, ItemGrid, VerticalScroll
 from textual.geometry import Region
 from textual.strip import Strip
 
@@ -50,20 +50,37 @@ class PageScreen(BaseScreen):
     HELP_TEXT = "A page of text: move through it with the keys below, or with the mouse wheel."
 
     def __init__(
-        self, name: str, cards: Sequence[Card], subject: str = "", answer: str = "", *, is_panel: bool = True
+        self,
+        name: str,
+        cards: Sequence[Card],
+        subject: str = "",
+        answer: str = "",
+        *,
+        pairs: int = 0,
+        is_panel: bool = True,
     ) -> None:
-        """``is_panel``: False for a page that needs the whole width."""
+        """``pairs``: how many of the last cards are side by side on a huge screen.
+
+        ``is_panel``: False for a page that needs the whole width.
+        """
         super().__init__(name, classes="-panel" if is_panel else "")
         first: Card = ("", partial(headline, answer, end=". "))
         self.cards = [first, *cards] if answer else cards
+        self._pairs = pairs
         self._subject = subject
 
     def compose(self) -> ComposeResult:
         yield self.lines("title", self._draw_title, classes="line")
         with VerticalScroll(id="page", classes="box") as page:
             page.border_title = line(f"{self.name}: {self._subject}")
-            for card in self.cards:
-                yield _CardLines(None, partial(card_lines, card), frame=bool(card[0]) and not self.has_class("-panel"))
+            widgets = [
+                _CardLines(None, partial(card_lines, card), frame=bool(card[0]) and not self.has_class("-panel"))
+                for card in self.cards
+            ]
+            single = len(widgets) - self._pairs
+            yield from widgets[:single]
+            if self._pairs:
+                yield ItemGrid(*widgets[single:])
         yield self.footer_lines()
 
     def _draw_title(self, width: int, height: int) -> list[Text]:

@@ -240,11 +240,12 @@ class ResultScreen(BaseScreen):
 
         cards: list[Card] = [("", head), (name, draw)]
         cards.append(("", steps))
+        map_lines = max(MAP_LINES, self.size.height * 2 // 5)
         if step := self._pictured_step:
-            cards.append((f"latency: {step.name}", lambda width: drawing.picture(run, step, width, MAP_LINES)[1:]))
+            cards.append((f"latency: {step.name}", lambda width: drawing.picture(run, step, width, map_lines)[1:]))
         cards += map(self._card, self._others)
         subject = f"{run.scenario_name} on {run.target_path} · {drawing.started(run)}"
-        self.app.push_screen(PageScreen("result", cards, subject, is_panel=False))
+        self.app.push_screen(PageScreen("result", cards, subject, pairs=len(self._others), is_panel=False))
 
     def _draw_detail(self, width: int, height: int) -> list[Text]:
         if height != UNBOUNDED:  # the rows of sections show which sections are open
