@@ -73,9 +73,9 @@ def write_limit(what: str, value: int) -> str:
     return f"{size(value)}/s" if what.endswith("bps") else f"{value} writes/s"
 
 
-def short_size(number: float) -> str:
-    """Bytes for a narrow column: ``212 G``, ``7.8 G``, ``610 M``."""
-    value, unit = _scaled(number, 999.5, "BKMGT")
+def short_size(number: float, suffix: str = "") -> str:
+    """Bytes for a narrow column: ``212 G``, ``7.8 G``, ``610 M``; with the suffix ``iB``: ``610 MiB``."""
+    value, unit = _scaled(number, 999.5, ("B", *(f"{unit}{suffix}" for unit in "KMGT")))
     return f"{value:.0f} {unit}" if value >= 9.95 or unit == "B" else f"{value:.1f} {unit}"
 
 

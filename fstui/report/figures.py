@@ -152,11 +152,15 @@ def failure(step: Step) -> str:
 
 
 def write_volume_text(plan: Plan) -> str:
-    """Return what a run writes: ``≤ 2.1 G`` in total, or ``20 K/s`` if it runs until it is stopped."""
-    return f"≤ {short_size(plan.max_bytes)}" if plan.bytes_per_s is None else f"{short_size(plan.bytes_per_s)}/s"
+    """Return what a run writes: ``≤ 2.1 GiB`` in total, or ``20 KiB/s`` if it runs until it is stopped."""
+    return (
+        f"≤ {short_size(plan.max_bytes, 'iB')}"
+        if plan.bytes_per_s is None
+        else f"{short_size(plan.bytes_per_s, 'iB')}/s"
+    )
 
 
 def power_cut_writes(cut: power_cut.PowerCutPlan) -> str:
     if cut.max_bytes is not None:
-        return f"≤ {short_size(cut.max_bytes)}"
-    return f"{short_size(cut.bytes_per_s)}/s" if cut.bytes_per_s else "unlimited"
+        return f"≤ {short_size(cut.max_bytes, 'iB')}"
+    return f"{short_size(cut.bytes_per_s, 'iB')}/s" if cut.bytes_per_s else "unlimited"

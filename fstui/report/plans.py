@@ -82,12 +82,12 @@ def _amounts(plan: Plan, target: Target) -> Iterator[tuple[str, tuple[str, ...]]
         "takes",
         ("until stopped" if plan.seconds is None else f"about {seconds(plan.seconds)}, longer on slow storage",),
     )
-    peak = short_size(plan.peak_bytes)
+    peak = short_size(plan.peak_bytes, "iB")
     yield "writes", (f"{write_volume_text(plan)}, uses at most {peak} at any time; everything is removed at the end",)
     limit = plan.rate_limit
     limits = []
     if limit.bytes_per_s:
-        limits.append(f"at most {short_size(limit.bytes_per_s)}/s, plus what the filesystem adds")
+        limits.append(f"at most {short_size(limit.bytes_per_s, 'iB')}/s, plus what the filesystem adds")
     if limit.idle:
         limits.append(f"idle I/O class and nice 19. The class takes effect only with {_IDLE}")
     if limits:
@@ -102,8 +102,8 @@ def _server(plan: Plan) -> Iterator[str]:
     yield plan.server
     yield from plan.server_says
     yield (
-        f"a new database there: writes ≤ {short_size(plan.server_bytes)}, uses at most "
-        f"{short_size(plan.server_peak_bytes)} at any time"
+        f"a new database there: writes ≤ {short_size(plan.server_bytes, 'iB')}, uses at most "
+        f"{short_size(plan.server_peak_bytes, 'iB')} at any time"
     )
     tables = ", then ".join(dict.fromkeys(setting.tables_in_words for setting in settings))
     yield f"{tables}; dropped at the end"

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from fstui.tui.app import FstuiApp
 
 SAVED_RUNS_TIMEOUT_S = 0.5
-_MAX_WIDTH, _KIND_WIDTH, _NAME_WIDTH = 92, 8, 24
+_MIN_WIDTH, _KIND_WIDTH, _NAME_WIDTH = 92, 8, 24
 _BLANKS = 9
 """Cells of the frame, the scroll bar and the gaps between kind, name and help."""
 
@@ -225,10 +225,10 @@ class EntryProvider(Provider):
         self, entries: Sequence[PaletteEntry], in_title: str = "(?!)", in_help: str = "(?!)"
     ) -> Iterator[Content]:
         """Yield one line for each entry: kind, name and help. The help gets more room on a narrow screen."""
-        room = min(self.app.size.width, _MAX_WIDTH) - _KIND_WIDTH - _BLANKS
+        room = min(self.app.size.width, max(_MIN_WIDTH, self.app.size.width * 3 // 5)) - _KIND_WIDTH - _BLANKS
         longest_name = max((drawn_width(entry.name) for entry in entries), default=0)
         free = room - max((drawn_width(entry.help) for entry in entries), default=0)
-        width = max(min(longest_name, _NAME_WIDTH), min(free, _NAME_WIDTH))
+        width = max(min(longest_name, _NAME_WIDTH), min(free, longest_name))
         for kind, name, help_text, _ in entries:
             fitted = (fit_middle if "/" in name else fit)(name, width)  # paths differ at their ends
             # no colours, because they would be hard to read on the background of the selected row

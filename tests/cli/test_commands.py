@@ -154,7 +154,7 @@ def test_one_scenario_shows_its_steps_and_settings(fstui: Fstui, scenario: str) 
 def test_the_power_cut_test_is_listed_as_a_scenario(fstui: Fstui) -> None:
     printed = fstui("scenarios").stdout.decode()
     row = next(line for line in printed.splitlines() if line.startswith("power-cut "))
-    assert "by hand" in row and row.endswith("12 M/s")
+    assert "by hand" in row and row.endswith("12 MiB/s")
     assert "'fstui powercut --help'" in printed
     detail = fstui("scenarios", "power-cut").stdout.decode()
     assert "3 kinds of writes at the same time, until the power is cut" in detail

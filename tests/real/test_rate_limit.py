@@ -40,7 +40,7 @@ def test_rate_limit_is_kept_and_the_result_is_never_slow(workshop: Path) -> None
     assert step.prepare_s > 1.0, "its file of 1 MiB took two seconds at that rate"
     assert run.rate_limit == RateLimit(bytes_per_s=MIB // 2, idle=True)
     assert run.speed.answer == "unknown" and "--max-rate" in run.speed.sentence
-    assert "at most 512 K/s" in told and "idle I/O class" in told
+    assert "at most 512 KiB/s" in told and "idle I/O class" in told
 
 
 def test_bytes_at_the_lowest_device_are_in_the_document(workshop: Path) -> None:

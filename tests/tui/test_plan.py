@@ -120,7 +120,7 @@ async def test_first_enter_warns_about_low_space(monkeypatch: pytest.MonkeyPatch
         await reached(pilot, QuestionScreen)
         await pilot.pause()
         text = "\n".join(screen_lines(pilot.app))
-        assert "of the filesystem's 2.0 GiB will remain free" in text and "into /srv/data/.fstui-…" in text
+        assert "of the filesystem's 2.0 GiB will remain free" in text and "/srv/data/.fstui-…, writes at most" in text
         assert "Enter run anyway" in text and "Esc back" in text and "Enter start" not in text
         await pilot.press("escape")
         await pilot.pause()
@@ -140,7 +140,8 @@ async def test_overwriting_does_not_use_up_the_space(peak_bytes: int, warns: boo
         offer = replace(screen.offer, plan=replace(screen.offer.plan, max_bytes=2 << 30, peak_bytes=peak_bytes))
         lines = drawing.notes(offer, runs.target(free_bytes=500 << 20), ("", ""), "", width=80, height=20)
         words = " ".join(" ".join(line.plain for line in lines).split())
-        assert f"Writes at most 2.0 GiB into /srv/data/.fstui-…, using at most {peak_bytes >> 20}" in words
+        assert f"Uses at most {peak_bytes >> 20}.0 MiB at any time" in words
+        assert "in /srv/data/.fstui-…, writes at most 2.0 GiB in all, then removes it." in words
         assert ("more than a tenth of the free space" in words) == warns
 
 
@@ -161,7 +162,7 @@ async def test_a_rate_has_no_bar_of_an_amount() -> None:
     async with replayed().run_test(size=(120, 40)) as pilot:
         lines = await planned(pilot)
         watch, check = (next(line for line in lines if f" {name} " in line) for name in ("latency-watch", "check"))
-        assert "K/s" in watch and not {"━", "╸"} & set(watch)
+        assert "KiB/s" in watch and not {"━", "╸"} & set(watch)
         assert "━" in check
 
 
@@ -482,4 +483,4 @@ async def test_reach_of_each_step_is_drawn() -> None:
         title = next(at for at, line in enumerate(lines) if "where data should be after a call" in line)
         assert "page cache" in lines[title + 1] and "platter" in lines[title + 1]
         assert "fdatasync" in lines[title + 2] and "◂" in lines[title + 2]
-        assert "1 s … 1 h" in lines[2] and "━" in lines[3]
+        assert "1 s…1 h" in lines[2] and "━" in lines[3]

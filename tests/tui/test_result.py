@@ -54,7 +54,7 @@ async def test_selecting_a_finding_moves_nothing_below() -> None:
 async def test_a_low_explanation_has_a_sentence_next_and_evidence() -> None:
     finding = msgspec.structs.replace(
         screens.TOO_FAST,
-        sentence=f"The rate is too high. {'Nothing is proven further down. ' * 9}",
+        sentence=f"The rate is too high. {'Nothing is proven further down. ' * 30}",
         next=("Switch the cache off.", "Run again."),
         evidence=("sda: 5 400/s (limit 90/s)", *(f"sd{letter}: {'x' * 40} (limit 90/s)" for letter in "bcdefgh")),
     )

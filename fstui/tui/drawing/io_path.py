@@ -182,7 +182,7 @@ def _facts(node: Node, role: str) -> str:
         link(node),
         rotation(medium.rpm) if medium and medium.rpm else "",
         medium.class_ if medium and not medium.rpm and medium.class_ != "unknown" else "",
-        short_size(node.size_bytes) + "iB" if node.size_bytes and node.layer == "block" and not node.model else "",
+        short_size(node.size_bytes, "iB") if node.size_bytes and node.layer == "block" and not node.model else "",
     ]
     return ", ".join(fact.strip() for fact in dict.fromkeys(facts) if fact)
 

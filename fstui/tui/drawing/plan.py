@@ -40,14 +40,14 @@ SCENARIOS = (
     Column("STEPS", 24, gap=2, from_width=_VERY_WIDE_SCREEN),
     Column("TIME", 7, right=True),
     Column("DURATION", _BAR_WIDTH, gap=2, from_width=_WIDE_SCREEN),
-    Column("WRITES", 7, right=True, from_width=63),
+    Column("WRITES", 9, right=True, from_width=63),
     Column("BYTES", _BAR_WIDTH, gap=2, from_width=_WIDE_SCREEN),
 )
 SETTINGS = (Column("NAME", 14, gap=3), Column("VALUE", 14), Column("NOTE"))
 
 
 def title(directory: str, target: Target | None, simulated: str | None, width: int) -> Text:
-    free = f"{short_size(target.space.free_bytes)} free" if target and target.space else ""
+    free = f"{short_size(target.space.free_bytes, 'iB')} free" if target and target.space else ""
     device = next((node.model for node in target.lowest if node.model), "") if target else ""
     place = io_path.path(target) if target else directory
     badge = origin(simulated).partition(" ")[0]
@@ -78,7 +78,7 @@ def scenarios(offers: Sequence[Offer], choices: Choices, width: int) -> TableCon
         else:  # its plan is being made
             values["TIME"] = "…"
         rows[str(index)] = partial(row_cells, columns, values, styles)
-    return TableContent(columns, rows, {"DURATION": "1 s … 1 h", "BYTES": "1 M … 1 T"})
+    return TableContent(columns, rows, {"DURATION": "1 s…1 h", "BYTES": "1 MiB…1 TiB"})
 
 
 def settings(
@@ -189,7 +189,7 @@ def _terms(words: str, width: int, height: int) -> list[Text]:
 
 
 def extent(offer: Offer, choices: Choices) -> str:
-    """Return ``7 steps × 2 s + 7 s overhead``, or for a matrix ``2 × 2 = 4 steps × 10 s``; empty without a plan."""
+    """Return ``7 steps × 2 s + about 7 s overhead``, or ``2 × 2 = 4 steps`` for a matrix; empty without a plan."""
     if offer.plan is None:
         return ""
     if isinstance(offer.plan, PowerCutPlan):
@@ -203,7 +203,7 @@ def extent(offer: Offer, choices: Choices) -> str:
     lengths = {step.settings.seconds for step in steps}
     duration = f" × {length:g} s" if len(lengths) == 1 and (length := lengths.pop()) else ""
     rest_s = (offer.plan.seconds or 0) - sum(step.settings.seconds or 0 for step in steps)
-    duration += f" + {rest_s:.0f} s overhead" if duration and rest_s >= 1 else ""
+    duration += f" + about {rest_s:.0f} s overhead" if duration and rest_s >= 1 else ""
     return f"{product}{counted(len(steps), 'step')}{duration}"
 
 
@@ -220,9 +220,12 @@ def write_amount(plan: Plan | PowerCutPlan, target: Target) -> str:
     if target.simulated is not None:
         return f"Simulates writes of {amount}. This host writes nothing."
     tenth_of_free = target.space.free_bytes / 10 if target.space else float("inf")
-    space = f", using at most {size(plan.peak_bytes)} at any time" if plan.max_bytes > tenth_of_free else ""
-    space += " (more than a tenth of the free space)" if plan.peak_bytes > tenth_of_free else ""
-    return f"Writes {amount} into {target.path.rstrip('/')}/.fstui-…{space}, then removes it.{server}"
+    directory = f"{target.path.rstrip('/')}/.fstui-…"
+    if plan.max_bytes > tenth_of_free:
+        share = " (more than a tenth of the free space)" if plan.peak_bytes > tenth_of_free else ""
+        space = f"Uses at most {size(plan.peak_bytes)} at any time{share} in {directory}"
+        return f"{space}, writes {amount}{'' if each_second else ' in all'}, then removes it.{server}"
+    return f"Writes {amount} into {directory}, then removes it.{server}"
 
 
 def _text(setting: Setting, text: str) -> str:

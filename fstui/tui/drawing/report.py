@@ -171,6 +171,7 @@ def _products(section: Section, width: int) -> list[Text]:
     return section_lines(section._replace(title="", rows=rows), width)
 
 
-def row(detail: Detail, width: int, *, selected: bool, is_open: bool, remark: str = "") -> Text:
-    text = spread([detail.title], "open above" if is_open else remark, width - 4)
+def row(detail: Detail, width: int, *, selected: bool, is_open: bool) -> Text:
+    remark = "open above" if is_open else "Enter opens" if selected else ""
+    text = spread([detail.title], remark, width - 4)
     return selectable_row([(text.plain, FAINT)], selected=selected, glyph=("-" if is_open else "+", FAINT))

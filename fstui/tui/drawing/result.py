@@ -158,13 +158,17 @@ def explanation(run: Run, finding: Finding | None, width: int, height: int, *, b
             return lines
         lines = lines[: height - 1]
         return [*lines, line((f"   … {len(complete) - len(lines)} more (PgDn)", FAINT))]
+    numbers = range(len(evidence), -1, -1)
+    parts = [(shown, number) for number in numbers if number]
     if (
         finding.verdict not in (None, "cannot-tell") or finding.rule == IS_IT_SLOW
     ):  # then the first sentence says what the verdict is based on
         first = re.split("(?<=[.!?]) ", finding.sentence or finding.title, maxsplit=1)[0]
         shown = replace(shown, sentence=first)
-    short = (replace(shown, next=next_steps[:1], evidence=evidence[:number]) for number in range(len(evidence), -1, -1))
-    drawn = (_explanation(part, width) for part in short)
+    parts += [(shown, number) for number in numbers]
+    drawn = (
+        _explanation(replace(part, next=next_steps[:1], evidence=evidence[:number]), width) for part, number in parts
+    )
     lines = next((lines for lines in drawn if len(lines) < height), [])
     if not lines:  # the next step is complete, and the sentence is cut
         after = _explanation(replace(shown, sentence="", next=next_steps[:1], evidence=()), width)
@@ -314,21 +318,14 @@ def steps(
         )
         for index, (step, name) in enumerate(zip(run.steps, names, strict=True))
     ]
-    first_closed = next((part for part in details if part.title not in open_titles), None)
     rows += [
-        report.row(
-            part,
-            width,
-            selected=index == selected,
-            is_open=part.title in open_titles,
-            remark="Enter opens" if part is first_closed else "",
-        )
+        report.row(part, width, selected=index == selected, is_open=part.title in open_titles)
         for index, part in enumerate(details, len(run.steps))
     ]
     explained = figures.HIGH_AND_LOW if any(part.title == databases.DURABLE_AND_NOT for part in details) else ""
     step_notes = figures.step_notes(run.steps, counts, [column.title for column in columns])
     notes = [part for note in step_notes if note != explained for part in paragraph(note, width, style=FAINT)]
-    if len(rows) + 1 + len(notes) > height:
+    if len(rows) + 1 + len(notes) > height or width < MIN_FRAME_WIDTH - 2:  # a small screen needs the room
         notes = []
     first, *others = with_scale(columns, scale)
     top_line = heading([replace(first, title=_JUDGED_TITLE) if judged else first, *others], width)
