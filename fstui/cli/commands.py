@@ -1,6 +1,7 @@
 """The commands by name. If the first word is not a command, it is the directory that the app opens."""
 
 import importlib
+from pathlib import Path
 
 import click
 from click.shell_completion import CompletionItem
@@ -106,12 +107,17 @@ class App(click.Command):
     """Suggests a command if the arguments are wrong: the first word may be a mistyped command."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        word = args[0] if args else ""
+        word, wants_help = args[0] if args else "", {"-h", "--help"} & set(args)
         try:
             return super().parse_args(ctx, args)
         except click.UsageError as error:
             if hint := suggestion(word):
                 raise click.UsageError(f"No command is called {word!r}.{hint}", ctx) from error
+            if not Path(word).is_dir():
+                raise click.UsageError(f"No command and no directory is called {word!r}.", ctx) from error
+            if ctx.parent and wants_help:  # the help of fstui describes DIR
+                click.echo(ctx.parent.get_help())
+                ctx.exit()
             raise
 
 

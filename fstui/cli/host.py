@@ -118,9 +118,9 @@ def check(directories: Sequence[str], format_: str, output: Path | None, fail_on
     about four seconds; on very slow storage, fstui ends it after 20 seconds. fstui writes at most 6 MiB of test data to
     it, in at most two seconds, then removes this data. It saves every check as a run.
 
-    fstui lists, but does not test, filesystems that are virtual (such as /proc), read-only, or in memory. It also does
-    not test a filesystem that does not respond; the exit status is then 1. If a filesystem is mounted several times,
-    fstui tests it once.
+    fstui lists, but does not test, filesystems that are virtual (such as /proc) or read-only, and those in memory
+    unless you name them. It also does not test a filesystem that does not respond; the exit status is then 1. If a
+    filesystem is mounted several times, fstui tests it once.
 
     Exit status: as for 'fstui run', for the worst filesystem.
 

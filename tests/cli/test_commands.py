@@ -58,6 +58,11 @@ def test_off_a_terminal_an_unknown_word_is_named(fstui: Fstui) -> None:
     assert "no command and no directory is called 'frobnicate'" in refusal(fstui("frobnicate"))
 
 
+def test_help_after_a_word_is_about_the_word(fstui: Fstui, tmp_path: Path) -> None:
+    assert "No command and no directory is called 'frobnicate'" in refusal(fstui("frobnicate", "--help"))
+    assert fstui(str(tmp_path), "--help").stdout == fstui("--help").stdout
+
+
 @pytest.mark.parametrize(
     ("line", "suggested"),
     [
