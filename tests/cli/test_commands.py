@@ -58,6 +58,11 @@ def test_off_a_terminal_an_unknown_word_is_named(fstui: Fstui) -> None:
     assert "no command and no directory is called 'frobnicate'" in refusal(fstui("frobnicate"))
 
 
+@pytest.mark.parametrize("command", ["scenarios", "references", "history"])
+def test_page_without_a_title_has_the_name_of_its_document(fstui: Fstui, command: str) -> None:
+    assert f"<title>fstui: {command}</title>".encode() in fstui(command, "--format", "html").stdout
+
+
 def test_help_after_a_word_is_about_the_word(fstui: Fstui, tmp_path: Path) -> None:
     assert "No command and no directory is called 'frobnicate'" in refusal(fstui("frobnicate", "--help"))
     assert fstui(str(tmp_path), "--help").stdout == fstui("--help").stdout

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from html import escape
 from pathlib import Path
 
+from fstui.model.base import Base
 from fstui.model.run import Run
 from fstui.report.characters import escape_controls
 from fstui.report.formats import json
@@ -21,7 +22,14 @@ def render(report: Report, width: int | None = None) -> str:
     sections = [section for section in report.filled_sections if not section.only_on_terminal]
     parts = [part for section in sections for part in _section(section)]
     documents = [_document(run, f"run-{index}") for index, run in enumerate(report.runs)]
-    return "\n".join([*_head(report.title), *parts, *documents, "</body></html>"]) + "\n"
+    return "\n".join([*_head(_title(report)), *parts, *documents, "</body></html>"]) + "\n"
+
+
+def _title(report: Report) -> str:
+    """Return the title of the report, or else the name of its document, such as ``history``."""
+    if report.title or not isinstance(report.document, Base):
+        return report.title or "report"
+    return str(report.document.__struct_config__.tag).removeprefix("fstui.").partition("/")[0]
 
 
 def _head(title: str) -> Iterator[str]:
