@@ -102,7 +102,7 @@ def _server(plan: Plan) -> Iterator[str]:
     yield plan.server
     yield from plan.server_says
     yield (
-        f"a new database there: writes ≤ {short_size(plan.server_bytes, 'iB')}, uses at most "
+        f"a new database there: writes ≤ {short_size(plan.server_bytes, 'iB')}, at most "
         f"{short_size(plan.server_peak_bytes, 'iB')} at any time"
     )
     tables = ", then ".join(dict.fromkeys(setting.tables_in_words for setting in settings))
