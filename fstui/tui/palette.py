@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from fstui.tui.app import FstuiApp
 
 SAVED_RUNS_TIMEOUT_S = 0.5
-_MIN_WIDTH, _KIND_WIDTH, _NAME_WIDTH = 92, 8, 24
+_MIN_WIDTH, _KIND_WIDTH, _NAME_WIDTH, _WIDE_NAME_WIDTH = 92, 8, 24, 44
+_WIDE_SCREEN = 160
 _BLANKS = 9
 """Cells of the frame, the scroll bar and the gaps between kind, name and help."""
 
@@ -228,7 +229,8 @@ class EntryProvider(Provider):
         room = min(self.app.size.width, max(_MIN_WIDTH, self.app.size.width * 3 // 5)) - _KIND_WIDTH - _BLANKS
         longest_name = max((drawn_width(entry.name) for entry in entries), default=0)
         free = room - max((drawn_width(entry.help) for entry in entries), default=0)
-        width = max(min(longest_name, _NAME_WIDTH), min(free, longest_name))
+        most = _WIDE_NAME_WIDTH if self.app.size.width >= _WIDE_SCREEN else _NAME_WIDTH
+        width = max(min(longest_name, most), min(free, most))
         for kind, name, help_text, _ in entries:
             fitted = (fit_middle if "/" in name else fit)(name, width)  # paths differ at their ends
             # no colours, because they would be hard to read on the background of the selected row
