@@ -212,8 +212,7 @@ class Comparison:
         if len(self.sides) < 2:
             return ""
         if not compared:
-            nothing = "The runs have no step in common, so nothing is compared."
-            return f"{durability}The runs have no other step in common." if durability else nothing
+            return durability.rstrip() or "The runs have no step in common, so nothing is compared."
         if not wins:
             return f"{durability}No clear difference in {counted(compared, 'step')}."
         parts: list[str] = []

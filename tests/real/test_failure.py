@@ -119,7 +119,7 @@ def test_hanging_operation_is_displayed_and_the_run_can_be_quit(workshop: Path) 
         assert run.verdict == "cannot-tell" and "All I/O of " in run.sentence
         assert f"at worst {duration_ns(step.latency_ns.max)}" in run.sentence
         assert "had not finished after" in run.speed.title
-        assert run.speed.title.endswith(": the filesystem, or one below it, was frozen")
+        assert run.speed.title.endswith(": the filesystem, or a lower one, was frozen")
         (left,) = run.left_behind
         assert "did not answer" in left and left in story and saved_runs.load(run.id) == run
         # the disk works again, so hanging calls return and files can be removed
@@ -142,7 +142,7 @@ def test_freeze_is_named_as_the_cause_of_a_stall(workshop: Path, below: bool) ->
         _, run, _ = headless.finish(process)
     (step,) = run.steps
     assert step.latency_ns and step.frozen_ns and step.frozen_ns > step.latency_ns.max / 2
-    assert run.speed.answer == "stalls" and run.speed.title.endswith(": the filesystem, or one below it, was frozen")
+    assert run.speed.answer == "stalls" and run.speed.title.endswith(": the filesystem, or a lower one, was frozen")
     assert "other processes" not in run.speed.sentence.lower()
 
 

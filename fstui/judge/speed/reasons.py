@@ -60,7 +60,7 @@ def _frozen(case: Case, step: Step) -> Reason | None:
         return None
     evidence = f"frozen: {step.name}: for about {duration_ns(frozen_ns)} (/proc/PID/wchan)"
     advice = "Find out what froze it: a backup, a snapshot, the hypervisor's guest agent, or fsfreeze."
-    which = "the filesystem, or one below it," if case.stack.filesystems[1:] else "the filesystem"
+    which = "the filesystem, or a lower one," if case.stack.filesystems[1:] else "the filesystem"
     return Reason(f"{which} was frozen", evidence, advice)
 
 
