@@ -232,13 +232,21 @@ def remove(name: str) -> None:
         root = find_tracefs()
         for instance in os.listdir(f"{root}/instances"):
             if instance == name or instance.startswith(f"{name}-"):
-                Instance(root, instance).remove()
+                _remove_unless_gone(Instance(root, instance))
     except TracefsError as problem:
         raise OSError(None, str(problem)) from None
     except OSError as error:
         if error.errno == errno.EBUSY:
             raise OSError(error.errno, "another process uses it") from None
         raise
+
+
+def _remove_unless_gone(instance: Instance) -> None:
+    try:
+        instance.remove()
+    except OSError as error:  # ENODEV: the reader of that run, which ends just now, is removing its instance
+        if error.errno not in {errno.ENOENT, errno.ENODEV}:
+            raise
 
 
 if __name__ == "__main__":
