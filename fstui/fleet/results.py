@@ -122,7 +122,7 @@ def create_directory(directory: Path | None) -> Path:
     directory = directory or Path(DEFAULT_NAME.format(datetime.now()))
     try:
         with suppress(FileNotFoundError):
-            _check_path(directory)
+            _check_path(directory)  # before mkdir, which would follow a link of another user
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         _check_path(directory)
         if directory.stat().st_uid != os.geteuid():

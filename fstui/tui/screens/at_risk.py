@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 _LEGEND = {
-    "≤ BYTES": ("≤ BYTES: bytes in the page cache and in the disk's cache that would be lost if the power failed now."),
+    "≤ BYTES": "≤ BYTES: bytes in the page cache and in the disk's cache that would be lost if the power failed now.",
     "≤ IN CACHE": "≤ IN CACHE: the part that may be in the disk's volatile cache, because no flush has followed.",
 }
 """Sentences by the titles of the columns that they explain."""
